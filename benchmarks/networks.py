@@ -1,0 +1,93 @@
+"""The network of one pair, as small as it can be, and which pairs are sampled."""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+import attnflow as af
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+
+SOURCE, SINK = 0, 1
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """What all pairs of a layer share. Only the capacities of the terminal arcs differ.
+
+    Node 0 is the source and node 1 the sink; the nodes of the layers between them follow. The
+    first `n_upper` arcs leave the source, the last `n_lower` enter the sink, and their capacities
+    here are zero. No arc leads to a node from which the sink cannot be reached.
+    """
+
+    n_nodes: int
+    tails: Ints
+    heads: Ints
+    capacities: Floats
+    n_upper: int
+    n_lower: int
+
+    @property
+    def terminals(self) -> Ints:
+        """Positions of the arcs that `terminal_capacities` is about."""
+        n_arcs = len(self.tails)
+        return np.r_[: self.n_upper, n_arcs - self.n_lower : n_arcs]
+
+
+def network(graph: af.AttentionGraph, layer: int) -> Network:
+    """The network below the nodes of `layer`; at layer 1 it is a single arc."""
+    if layer == 1:
+        arc = np.array([SOURCE]), np.array([SINK]), np.zeros(1)
+        return Network(2, *arc, n_upper=1, n_lower=0)
+    first = 2  # number of the first node of the layer at hand, from the top
+    n = graph.sizes[layer - 1]
+    tails, heads = [np.full(n, SOURCE)], [first + np.arange(n)]
+    capacities = [np.zeros(n)]
+    for matrix in reversed(graph.layers[1 : layer - 1]):
+        above, below = matrix.shape
+        tails.append(np.repeat(first + np.arange(above), below))
+        heads.append(np.tile(first + above + np.arange(below), above))
+        capacities.append(matrix.astype(np.float64).ravel())
+        first += above
+    n_lower = graph.sizes[1]
+    tails.append(first + np.arange(n_lower))
+    heads.append(np.full(n_lower, SINK))
+    capacities.append(np.zeros(n_lower))
+    return Network(
+        first + n_lower,
+        np.concatenate(tails),
+        np.concatenate(heads),
+        np.concatenate(capacities),
+        n_upper=n,
+        n_lower=n_lower,
+    )
+
+
+def terminal_capacities(graph: af.AttentionGraph, layer: int, query: int, token: int) -> Floats:
+    """Capacities of the arcs of the source, then of the sink, for one pair."""
+    if layer == 1:
+        return graph.layers[0][query, token : token + 1].astype(np.float64)
+    row, column = graph.layers[layer - 1][query], graph.layers[0][:, token]
+    return np.concatenate([row, column]).astype(np.float64)
+
+
+def sampled_pairs(graph: af.AttentionGraph, layer: int, count: int) -> list[tuple[int, int]]:
+    """`count` random pairs (query, token) of a layer; the first ones do not depend on `count`."""
+    rng = np.random.default_rng(layer)
+    ends = rng.integers((graph.sizes[layer], graph.sizes[0]), size=(count, 2))
+    return [(int(query), int(token)) for query, token in ends]
+
+
+def scaled_up(seconds: list[list[float]], pairs_a_layer: int) -> tuple[float, float]:
+    """Estimated time of all pairs, and its standard error, from the timed pairs of each layer.
+
+    A stratified sample: the layers' means add up, and so do the variances of these means.
+    """
+    total = sum(pairs_a_layer * float(np.mean(layer)) for layer in seconds)
+    variance = sum(
+        pairs_a_layer**2 * float(np.var(layer, ddof=1)) / len(layer) for layer in seconds
+    )
+    return total, variance**0.5

@@ -1,0 +1,48 @@
+"""The command line's shape: the program, its options and its commands."""
+
+from typing import Annotated
+
+import typer
+
+from attnflow import __version__
+from attnflow.cli._compute import compute
+from attnflow.cli._generate import generate
+
+_HELP = """How much each position of a transformer takes from each input token.
+
+Attention rollout and attention flow (Abnar & Zuidema, 2020).
+
+Exit codes: 0 done, 1 an error (one line on stderr), 2 wrong usage, 130 interrupted, 141 the reader
+of the output went away.
+"""
+
+# Plain help and plain errors: they fit any terminal, and a token such as [CLS] is not markup.
+app = typer.Typer(
+    name="attnflow",
+    help=_HELP,
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+_ = app.command()(compute)
+_ = app.command()(generate)
+
+
+def _print_version(asked: bool) -> None:  # noqa: FBT001 - typer calls it
+    if asked:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def program(
+    *,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version and exit.", is_eager=True, callback=_print_version
+        ),
+    ] = False,
+) -> None:
+    """Take the options that stand before any command."""

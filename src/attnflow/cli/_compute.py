@@ -1,0 +1,180 @@
+"""`attnflow compute`: a file of attention in, token attention out."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from attnflow.attention import Attention
+from attnflow.cli._exit_codes import with_exit_codes
+from attnflow.cli._options import below_one, output_path, positions
+from attnflow.cli._progress import progress_bar
+from attnflow.cli._table import saturation_note, table
+from attnflow.graph import AttentionGraph
+from attnflow.methods import flow, raw, rollout
+from attnflow.token_attention import Method, TokenAttention
+
+# As in Python: raw attention is the fused heads alone; the others mix in the residual at the
+# paper's weight (section 3).
+_RESIDUAL = {"raw": 0.0, "rollout": 0.5, "flow": 0.5}
+
+
+@with_exit_codes
+def compute(
+    source: Annotated[
+        Path,
+        typer.Argument(
+            metavar="IN",
+            help="File with `weights` (layer, head, query, key), and `tokens` if there are names; "
+            ".npz or .safetensors.",
+        ),
+    ],
+    *,
+    method: Annotated[Method, typer.Option(help="How layers compose.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="OUT",
+            help="File for scores, layers, queries and tokens, .npz or .safetensors; "
+            "an existing one is replaced.",
+        ),
+    ] = None,
+    as_json: Annotated[
+        bool,
+        typer.Option(
+            "--json", help="Print one JSON document instead of a table; scores in full precision."
+        ),
+    ] = False,
+    layers: Annotated[
+        str | None, typer.Option(metavar="1,6", help="Layers, from 1.  [default: all]")
+    ] = None,
+    queries: Annotated[
+        str | None, typer.Option(metavar="0,3", help="Positions, from 0.  [default: all]")
+    ] = None,
+    onto: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            metavar="J",
+            help="Attention to the nodes of this layer instead of the input; not for raw.  "
+            "[default: 0]",
+        ),
+    ] = None,
+    head: Annotated[
+        int | None,
+        typer.Option(
+            min=0, metavar="K", help="This head alone at the layer of interest (the paper's A.1)."
+        ),
+    ] = None,
+    heads: Annotated[
+        Literal["mean", "max", "min"], typer.Option(help="How the heads of a layer are fused.")
+    ] = "mean",
+    residual: Annotated[
+        float | None,
+        typer.Option(
+            metavar="R",
+            help="Share of the residual connection, from 0 to below 1.  [default: 0.5; 0 for raw]",
+        ),
+    ] = None,
+    discard_ratio: Annotated[
+        float,
+        typer.Option(
+            metavar="R", help="Share of each layer's smallest weights to drop, from 0 to below 1."
+        ),
+    ] = 0.0,
+    normalized: Annotated[
+        bool, typer.Option("--normalized", help="Scale the scores of each query to sum to one.")
+    ] = False,
+    threads: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Threads for flow.  [default: all cores]")
+    ] = None,
+) -> None:
+    """Compute token attention from a file of attention.
+
+    With neither --out nor --json a table of the layers given with --layers is printed, or of the
+    top layer.
+    """
+    for option, value, allowed in (
+        ("--onto", onto, method != "raw"),
+        ("--threads", threads, method == "flow"),
+    ):
+        if value is not None and not allowed:
+            raise typer.BadParameter(f"it has no meaning with --method {method}", param_hint=option)
+    wanted_layers = positions(layers, option="--layers", lowest=1)
+    wanted_queries = positions(queries, option="--queries", lowest=0)
+    residual = _RESIDUAL[method] if residual is None else residual
+    if out is not None:
+        out = output_path(out, option="--out", source=source)
+
+    graph = Attention.load(source).graph(
+        heads=heads,
+        residual=below_one(residual, option="--residual"),
+        discard_ratio=below_one(discard_ratio, option="--discard-ratio"),
+        head=head,
+    )
+    result = _token_attention(
+        graph, method, wanted_layers, wanted_queries, onto=onto or 0, threads=threads
+    )
+    if normalized:
+        result = result.normalized()
+
+    if out is not None:
+        result.save(out)
+    if as_json:
+        typer.echo(_json(result))
+    elif out is not None:
+        typer.echo(_summary(result, out))
+    else:
+        typer.echo(_tables(result, every_layer=layers is not None))
+
+
+def _token_attention(
+    graph: AttentionGraph,
+    method: Method,
+    layers: tuple[int, ...] | None,
+    queries: tuple[int, ...] | None,
+    *,
+    onto: int,
+    threads: int | None,
+) -> TokenAttention:
+    if method == "raw":
+        return raw(graph, layers=layers, queries=queries)
+    if method == "rollout":
+        return rollout(graph, layers=layers, queries=queries, onto=onto)
+    with progress_bar("attention flow") as progress:
+        return flow(
+            graph, layers=layers, queries=queries, onto=onto, threads=threads, progress=progress
+        )
+
+
+def _json(result: TokenAttention) -> str:
+    # Scores of an Attention are finite; allow_nan=False holds the promise that this is JSON.
+    return json.dumps(
+        {
+            "method": result.method,
+            "settings": dict(result.settings),
+            "layers": result.layers,
+            "queries": result.queries,
+            "tokens": result.tokens,
+            "saturated": result.saturated,
+            "scores": result.scores.tolist(),
+        },
+        allow_nan=False,
+    )
+
+
+def _summary(result: TokenAttention, out: Path) -> str:
+    n_layers, n_queries, n_tokens = result.scores.shape
+    wrote = (
+        f"wrote {out}: {result.method}, {n_layers} layers, {n_queries} queries, {n_tokens} tokens"
+    )
+    return "\n".join(filter(None, [wrote, saturation_note(result)]))
+
+
+def _tables(result: TokenAttention, *, every_layer: bool) -> str:
+    width = shutil.get_terminal_size(fallback=(100, 24)).columns
+    layers = result.layers if every_layer else result.layers[-1:]
+    blocks = [table(result, layer, width=width) for layer in layers]
+    return "\n\n".join(filter(None, [*blocks, saturation_note(result)])) + "\n"

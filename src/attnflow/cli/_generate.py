@@ -1,0 +1,41 @@
+"""`attnflow generate`: a small file of attention to try things on."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from attnflow.cli._exit_codes import with_exit_codes
+from attnflow.cli._options import output_path
+from attnflow.synthetic import random_attention
+
+
+@with_exit_codes
+def generate(
+    out: Annotated[
+        Path, typer.Argument(metavar="OUT", help="File to write, .npz or .safetensors.")
+    ],
+    *,
+    tokens: Annotated[
+        str, typer.Option(metavar="TEXT", help="Tokens, separated by spaces.")
+    ] = "[CLS] the key to the cabinets",  # the paper's Figure 1 example, cut short
+    layers: Annotated[int, typer.Option(min=1, help="Number of layers.")] = 6,
+    heads: Annotated[int, typer.Option(min=1, help="Number of heads of each layer.")] = 8,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same weights.")] = 0,
+    causal: Annotated[
+        bool, typer.Option("--causal", help="Tokens see only earlier ones, as in a decoder.")
+    ] = False,
+) -> None:
+    """Write generated attention to try things on.
+
+    It has the character of a trained encoder's, but no model made it.
+    """
+    out = output_path(out, option="OUT")
+    names = tokens.split()
+    if not names:
+        raise typer.BadParameter("there is no token in it", param_hint="--tokens")
+    attention = random_attention(layers, heads, len(names), seed=seed, causal=causal, tokens=names)
+    attention.save(out)
+    typer.echo(
+        f"wrote {out}: generated attention of {layers} layers, {heads} heads, {len(names)} tokens"
+    )

@@ -1,0 +1,242 @@
+"""AttentionGraph: the paper's directed acyclic graph of tokens and hidden embeddings."""
+
+import functools
+import itertools
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Self, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from attnflow import checked, storage
+from attnflow.errors import InputError
+from attnflow.html_table import html_table
+from attnflow.settings import Settings, frozen_settings, settings_from, settings_text, thawed
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False, eq=False)
+class AttentionGraph:
+    """Who takes how much from whom, layer by layer: heads fused, residual connections added.
+
+    `layers[l - 1][i, k]` is the weight of the edge from node i of layer l to node k of layer
+    l − 1. Layer 0 is the input; layers may differ in their number of nodes.
+
+    Parameters
+    ----------
+    layers
+        One matrix (n_above, n_below) a layer, bottom first; weights are 0 or more. An infinite
+        weight says "carried along unchanged": no bound for flow, weight one for raw and rollout.
+        float32 is kept as float32; the methods compute in float64.
+    tokens
+        Names of the nodes of layer 0; by default their positions.
+    tops
+        Matrices of the same shapes, each used instead of its layer where that layer is the layer
+        of interest: the single head of the paper's appendix A.1.
+    settings
+        How the graph was made, for the record; empty for a graph given directly.
+
+    Notes
+    -----
+    Memory is that of the matrices; arrays that are read-only and own their memory are not copied.
+    Abnar & Zuidema (2020), https://doi.org/10.18653/v1/2020.acl-main.385
+
+    Examples
+    --------
+    >>> import attnflow as af
+    >>> g = af.AttentionGraph([[[0.5, 0.5, 0.0], [0.0, 0.1, 0.9]]], ["a", "b", "c"])
+    >>> g
+    AttentionGraph(layers=1, nodes=3→2)
+    >>> g.sizes
+    (3, 2)
+    """
+
+    layers: tuple[checked.Floats, ...]
+    tokens: tuple[str, ...]
+    tops: tuple[checked.Floats, ...] | None
+    settings: Settings
+    _bounded: bool  # whether no weight is infinite; looked up by every product
+
+    def __init__(
+        self,
+        layers: Iterable[ArrayLike],
+        tokens: Iterable[str] | None = None,
+        *,
+        tops: Iterable[ArrayLike] | None = None,
+        settings: Settings | None = None,
+    ) -> None:
+        matrices = _matrices(layers, "layers")
+        for number, (below, above) in enumerate(itertools.pairwise(matrices), start=1):
+            if above.shape[1] != below.shape[0]:
+                raise InputError(
+                    f"layers[{number}] has shape {above.shape}, layers[{number - 1}] below it "
+                    f"{below.shape}; layers must chain: a matrix (n_above, n_below) has as many "
+                    "columns as the one below has rows. Is the bottom layer first?"
+                )
+        heads = None if tops is None else _matrices(tops, "tops")
+        shapes = [matrix.shape for matrix in matrices]
+        if heads is not None and (came := [matrix.shape for matrix in heads]) != shapes:
+            raise InputError(
+                f"tops has shapes {came}, layers {shapes}; give one matrix of the same shape for "
+                "each layer"
+            )
+        put = functools.partial(object.__setattr__, self)
+        put("layers", matrices)
+        put("tokens", checked.token_names(tokens, matrices[0].shape[1]))
+        put("tops", heads)
+        put("settings", frozen_settings(settings))
+        put("_bounded", all(matrix.max() < np.inf for matrix in (*matrices, *(heads or ()))))
+
+    @property
+    def n_layers(self) -> int:
+        """The number of layers above the input, the paper's L."""
+        return len(self.layers)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The number of nodes of layers 0, 1, …, L."""
+        return (self.layers[0].shape[1], *(matrix.shape[0] for matrix in self.layers))
+
+    def proportions(self, layer: int, *, top: bool = False) -> NDArray[np.float64]:
+        """Weights of layer 1…L as shares of what passes: float64, unbounded edges read as one.
+
+        With `top`, the matrix of the layer as the layer of interest (see `tops`). A float64 layer
+        of a graph without unbounded edges is given as it is, without a copy.
+
+        >>> AttentionGraph([[[0.5, float("inf")]]]).proportions(1)
+        array([[0.5, 1. ]])
+        """
+        matrices = self.tops if top and self.tops is not None else self.layers
+        matrix = matrices[layer - 1].astype(np.float64, copy=False)
+        return matrix if self._bounded else np.where(np.isinf(matrix), 1.0, matrix)
+
+    def save(self, path: storage.PathLike) -> None:
+        """Write to a .npz or .safetensors file, whichever the name says."""
+        record: dict[str, storage.Stored] = {
+            "tokens": self.tokens,
+            "settings": settings_text(self.settings),
+        }
+        for number, matrix in enumerate(self.layers, start=1):
+            record[f"layer_{number}"] = matrix
+        for number, matrix in enumerate(self.tops or (), start=1):
+            record[f"top_{number}"] = matrix
+        storage.write(path, record)
+
+    @classmethod
+    def load(cls, path: storage.PathLike) -> Self:
+        """Read what `save` wrote; of the arrays, `layer_1`, `layer_2`, … are enough."""
+        optional = ("layer_*", "top_*", "tokens", "settings")
+        record = storage.read(path, required=("layer_1",), optional=optional)
+        with storage.naming(path):
+            return cls(
+                cast("Any", _numbered(record, "layer_")),
+                cast("Any", record.get("tokens")),
+                tops=cast("Any", _numbered(record, "top_") or None),
+                settings=settings_from(record.get("settings")),
+            )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Through the constructor, so that copies from other processes are read-only as well.
+        made = functools.partial(type(self), tops=self.tops, settings=thawed(self.settings))
+        return made, (self.layers, self.tokens)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, AttentionGraph):
+            return NotImplemented
+        mine, theirs = (g.layers + (g.tops or ()) for g in (self, other))
+        return (
+            (self.tokens, self.settings, self.sizes) == (other.tokens, other.settings, other.sizes)
+            and len(mine) == len(theirs)
+            and all(map(np.array_equal, mine, theirs))
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.tokens, self.sizes))
+
+    def __repr__(self) -> str:
+        same = len(set(self.sizes)) == 1
+        nodes = str(self.sizes[0]) if same else "→".join(map(str, self.sizes))
+        return f"AttentionGraph(layers={self.n_layers}, nodes={nodes})"
+
+    def _repr_html_(self) -> str:
+        """One row a layer: its size, and how many of its edges carry anything."""
+        rows = [
+            [str(number), f"{m.shape[0]} by {m.shape[1]}", f"{np.count_nonzero(m)} of {m.size}"]
+            for number, m in enumerate(self.layers, start=1)
+        ]
+        return html_table(repr(self), ["layer", "nodes above by below", "edges"], rows)
+
+
+def edges(
+    fused: NDArray[np.float64], name: str, *, residual: float, discard_ratio: float
+) -> NDArray[np.float64]:
+    """Edge weights `(1 − r) W + r I` of a layer from its fused attention, which is used up.
+
+    W is `fused` without its smallest share of weights, rows renormalised. `name` says in errors
+    which layer it is. Two passes over the matrix; discarding sorts it.
+
+    >>> edges(np.array([[0.5, 0.5], [0.0, 0.5]]), "layer 1", residual=0.5, discard_ratio=0.0)
+    array([[0.75, 0.25],
+           [0.  , 1.  ]])
+    """
+    if discard_ratio:
+        _discard(fused, discard_ratio)
+    sums = fused.sum(axis=1, keepdims=True)
+    if not sums.all():
+        raise InputError(
+            f"{name}, query {np.argmin(sums)} is left without a key: its heads have none in "
+            'common. Use heads="mean" or heads="max"'
+        )
+    fused *= (1 - residual) / sums
+    fused.flat[:: len(fused) + 1] += residual
+    fused.setflags(write=False)  # it is the graph's from here on
+    return fused
+
+
+def _discard(W: NDArray[np.float64], ratio: float) -> None:
+    """Set the smallest share of the weights to zero, in place; a row keeps its strongest edge."""
+    rows = np.arange(len(W))
+    strongest = W.argmax(axis=1)
+    kept = W[rows, strongest]
+    # The small addition makes 0.29 of 100 edges 29: 0.29 * 100 is a little less in floats.
+    count = int(ratio * W.size + 1e-9)
+    # Stable, so that the choice among equal weights is the same on every machine.
+    W.flat[np.argsort(W, axis=None, kind="stable")[:count]] = 0.0
+    W[rows, strongest] = kept
+
+
+def _matrices(values: Iterable[ArrayLike], name: str) -> tuple[checked.Floats, ...]:
+    """Read-only matrices of weights, each checked by itself."""
+    try:
+        each = tuple(values)
+    except TypeError as reason:
+        came = type(values).__name__
+        raise InputError(f"{name} is of type {came}; one matrix a layer is wanted") from reason
+    matrices = tuple(_matrix(value, f"{name}[{i}]") for i, value in enumerate(each))
+    if not matrices:
+        raise InputError(f"{name} is empty; at least one layer is wanted")
+    return matrices
+
+
+def _matrix(value: object, name: str) -> checked.Floats:
+    matrix = checked.floats(value, name)
+    if matrix.ndim != 2 or not matrix.size:
+        raise InputError(
+            f"{name} has shape {matrix.shape}; two axes (n_above, n_below) are wanted, neither "
+            "empty. Heads are fused first: Attention(weights).graph() does it"
+        )
+    if not matrix.min() >= 0:  # also when it is NaN
+        i, k = np.unravel_index(np.argmin(matrix >= 0), matrix.shape)
+        raise InputError(
+            f"{name}[{i}, {k}] is {matrix[i, k]}; weights are 0 or more, and never NaN"
+        )
+    return checked.read_only(matrix)
+
+
+def _numbered(record: dict[str, storage.Stored], prefix: str) -> list[storage.Stored]:
+    """What a file holds as prefix1, prefix2, …; a gap in the numbers is an InputError."""
+    count = sum(name.startswith(prefix) for name in record)
+    wanted = [f"{prefix}{number}" for number in range(1, count + 1)]
+    if missing := [name for name in wanted if name not in record]:
+        raise InputError(f"{missing[0]} is missing; {prefix}1 to {prefix}{count} are wanted")
+    return [record[name] for name in wanted]

@@ -1,0 +1,77 @@
+# pyright: basic, reportMissingTypeStubs=false, reportUnusedCallResult=false
+# Numba compiles these from untyped templates, and LLVM's builder is untyped: strict checking sees
+# nothing here.
+"""What the kernels need from the machine and Numba does not offer: pointers and bit tricks.
+
+Kernels pass pointers and not arrays among themselves. Numba counts the references to an array
+atomically at every call, and a push along one edge is a few nanoseconds: with arrays the same
+solver ran three times slower. The caller of a kernel keeps the arrays alive.
+"""
+
+from typing import Any
+
+import numba
+import numba.extending
+from llvmlite import ir
+from numba import types
+
+# Kernels compute with whole numbers held in float64 (see `_network`), so sums may be taken in any
+# order; there is no NaN and no infinity in them.
+kernel: Any = numba.njit(
+    nogil=True,
+    cache=True,
+    error_model="numpy",
+    fastmath={"reassoc", "contract", "arcp", "nsz", "nnan", "ninf"},
+)
+
+
+# Typed as Any, like `kernel`: a checker would take the template's signature for the function's.
+_intrinsic: Any = numba.extending.intrinsic
+
+
+def _pointer_to(element: types.Type):
+    """A kernel function: the address of an array's data -> a pointer to its elements."""
+    pointer = types.CPointer(element)
+
+    @_intrinsic
+    def cast(typing_context, address):
+        def generate(context, builder, signature, arguments):
+            return builder.inttoptr(arguments[0], context.get_value_type(pointer))
+
+        return pointer(types.intp), generate
+
+    return cast
+
+
+as_floats = _pointer_to(types.float64)
+as_integers = _pointer_to(types.int64)
+as_words = _pointer_to(types.uint64)
+
+
+@_intrinsic
+def lowest(typing_context, word):
+    """The position of the lowest bit that is set in `word`, which is not zero."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.int64(types.uint64), generate
+
+
+@_intrinsic
+def greater_than(typing_context, left, i, right, j):
+    """Eight comparisons at once: bit k is set where left[i + k] > right[j + k]."""
+
+    def generate(context, builder, signature, arguments):
+        eight = ir.VectorType(ir.DoubleType(), 8)
+
+        def load(pointer, index):
+            place = builder.bitcast(builder.gep(pointer, [index]), eight.as_pointer())
+            return builder.load(place, align=8)
+
+        greater = builder.fcmp_ordered(
+            ">", load(arguments[0], arguments[1]), load(arguments[2], arguments[3])
+        )
+        return builder.zext(builder.bitcast(greater, ir.IntType(8)), ir.IntType(64))
+
+    return types.uint64(left, types.int64, right, types.int64), generate

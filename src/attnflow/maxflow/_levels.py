@@ -1,0 +1,151 @@
+# pyright: basic, reportMissingTypeStubs=false, reportUnusedCallResult=false
+# Kernels are typed by Numba when they are compiled; strict checking sees only pointers here.
+"""Breadth-first search in what the flow leaves open, a bit set at a time (Dinic's level graph).
+
+Dinitz, Y. (2006), Dinitz' algorithm: the original version and Even's version,
+https://doi.org/10.1007/11685654_10
+"""
+
+from attnflow.maxflow._intrinsics import kernel, lowest
+from attnflow.maxflow._state import DEBT, NONE, ONE, bit, holds
+
+
+@kernel
+def find_levels(state, top, source):
+    """Level graph from nodes of layer `top` with supply left to the nearest target.
+
+    Targets are nodes of layer 1 with room into the sink and, while there is debt, node `source` of
+    layer `top`. Returns the level of the target, or −1 where none can be reached: `seen` is then
+    the source's side of a minimum cut.
+    """
+    words = state.words
+    stride = (top + 1) * words
+    for w in range(stride):
+        state.levels[w] = NONE
+        state.seen[w] = NONE
+    for k in range(state.nodes):
+        if state.supply[k] > 0.0:
+            state.levels[top * words + (k >> 6)] |= bit(k)
+    for w in range(top * words, stride):
+        state.seen[w] = state.levels[w]
+    level = 0
+    while True:
+        start = level * stride
+        if _keep_targets(state, start, top, source):
+            _drop_dead_ends(state, level, top)
+            return level
+        if level + 2 >= state.most_levels:  # cannot be: a level holds at least one new node
+            return -2
+        _step(state, start, start + stride, top)
+        found = NONE
+        for w in range(words, stride):
+            new = state.levels[start + stride + w] & ~state.seen[w]
+            state.levels[start + stride + w] = new
+            state.seen[w] |= new
+            found |= new
+        if found == NONE:
+            return -1
+        level += 1
+
+
+@kernel
+def _keep_targets(state, start, top, source):
+    """Whether the level at `start` holds a target; if so, only targets are left in it."""
+    words = state.words
+    hit = NONE
+    for w in range(words):
+        hit |= state.levels[start + words + w] & state.sink_open[w]
+    pays_debt = state.tally[DEBT] > 0.0 and holds(state.levels, start + top * words, source)
+    if hit == NONE and not pays_debt:
+        return False
+    for w in range(words):
+        state.levels[start + words + w] &= state.sink_open[w]
+    for w in range(2 * words, (top + 1) * words):
+        state.levels[start + w] = NONE
+    if pays_debt:
+        state.levels[start + top * words + (source >> 6)] |= bit(source)
+    return True
+
+
+@kernel
+def _step(state, start, following, top):
+    """All nodes one edge from the level at `start`: down where there is room, up where flow."""
+    for w in range((top + 1) * state.words):
+        state.levels[following + w] = NONE
+    for layer in range(1, top + 1):
+        if layer > 1:
+            _step_down(state, start, following, layer)
+        if layer < top:
+            _step_up(state, start, following, layer)
+
+
+@kernel
+def _step_down(state, start, following, layer):
+    words = state.words
+    below = following + (layer - 1) * words
+    for w in range(words):
+        left = state.levels[start + layer * words + w]
+        while left != NONE:
+            row = (layer * state.nodes + (w << 6) + lowest(left)) * words
+            left &= left - ONE
+            for q in range(words):
+                state.levels[below + q] |= state.open[row + q]
+
+
+@kernel
+def _step_up(state, start, following, layer):
+    """Nodes above that send to the level: asked one by one, since flow is marked by rows."""
+    nodes, words = state.nodes, state.words
+    here = start + layer * words
+    anyone = NONE
+    for w in range(words):
+        anyone |= state.levels[here + w]
+    if anyone == NONE:
+        return
+    for w in range((layer + 1) * words, (layer + 2) * words):
+        left = ~state.seen[w]
+        if w == (layer + 2) * words - 1 and nodes & 63:
+            left &= bit(nodes) - ONE
+        while left != NONE:
+            u = ((w - (layer + 1) * words) << 6) + lowest(left)
+            left &= left - ONE
+            row = ((layer + 1) * nodes + u) * words
+            common = NONE
+            for q in range(words):
+                common |= state.used[row + q] & state.levels[here + q]
+            if common != NONE:
+                state.levels[following + w] |= bit(u)
+
+
+@kernel
+def _drop_dead_ends(state, target_level, top):
+    """Leave only nodes from which the level graph leads on to a target."""
+    nodes, words = state.nodes, state.words
+    stride = (top + 1) * words
+    for level in range(target_level - 1, -1, -1):
+        start = level * stride
+        following = start + stride
+        for layer in range(1, top + 1):
+            for w in range(words):
+                left = state.levels[start + layer * words + w]
+                kept = NONE
+                while left != NONE:
+                    u = (w << 6) + lowest(left)
+                    left &= left - ONE
+                    row = (layer * nodes + u) * words
+                    common = NONE
+                    if layer > 1:
+                        for q in range(words):
+                            common |= (
+                                state.open[row + q]
+                                & state.levels[following + (layer - 1) * words + q]
+                            )
+                    if layer < top:
+                        above = (layer + 1) * words
+                        for q in range(words):
+                            common |= (
+                                state.used_from[row + q] | state.rewritten[above + q]
+                            ) & state.levels[following + above + q]
+                    if common != NONE:
+                        kept |= bit(u)
+                state.levels[start + layer * words + w] = kept

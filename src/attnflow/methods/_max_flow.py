@@ -1,0 +1,66 @@
+"""The maximum flow of one pair, fully explained."""
+
+import numpy as np
+
+from attnflow import checked
+from attnflow.attention import Attention
+from attnflow.errors import InputError
+from attnflow.graph import AttentionGraph
+from attnflow.maxflow import MaxFlow, solve_pair
+from attnflow.methods._selection import graph_of, select
+
+
+def max_flow(
+    x: Attention | AttentionGraph, *, source: tuple[int, int], sink: int, onto: int = 0
+) -> MaxFlow:
+    """The maximum flow from one position to one token: what runs where, and the bottleneck.
+
+    Parameters
+    ----------
+    x
+        The attention of a model, whose `graph()` is used, or a graph.
+    source
+        Layer and position, as in (6, 0) for the first position of layer 6.
+    sink
+        Position in layer `onto`, by default an input token.
+    onto
+        The layer the sink is in.
+
+    Notes
+    -----
+    Flow and cut are checked against the graph before they are returned: capacities kept, nothing
+    lost on the way, and a gap of at most 1e-9 between the two.
+
+    Examples
+    --------
+    >>> import attnflow as af
+    >>> g = af.AttentionGraph([[[1.0, 0.0], [0.5, 0.5]], [[0.5, 0.5], [0.0, 1.0]]])
+    >>> m = af.max_flow(g, source=(2, 0), sink=0)
+    >>> m
+    MaxFlow(value=1, cut_value=1)
+    >>> m.flows[0]
+    array([[0.5, 0. ],
+           [0.5, 0. ]])
+    """
+    graph = graph_of(x)
+    pair = checked.whole_numbers(source, "source")
+    if len(pair) != 2:
+        raise InputError(f"source is {source!r}; a layer and a position are wanted, as in (6, 0)")
+    layer, position = pair
+    chosen = select(graph, layers=layer, queries=position, onto=onto)
+    onto = chosen.onto
+    sink = checked.whole_number(sink, "sink")
+    if not 0 <= sink < graph.sizes[onto]:
+        raise InputError(f"sink is {sink}; layer {onto} has positions 0 to {graph.sizes[onto] - 1}")
+    tops = graph.layers if graph.tops is None else graph.tops
+    solved = solve_pair((*graph.layers[onto : layer - 1], tops[layer - 1]), position, sink)
+    outside = range(onto), range(layer, graph.n_layers)
+    flows_below, flows_above = ([np.zeros(graph.layers[l].shape) for l in part] for part in outside)
+    cut_below = [np.ones(graph.sizes[l], dtype=bool) for l in outside[0]]
+    cut_above = [np.zeros(graph.sizes[l + 1], dtype=bool) for l in outside[1]]
+    return MaxFlow(
+        value=solved.value,
+        flows=(*flows_below, *solved.flows, *flows_above),
+        cut=(*cut_below, *solved.cut, *cut_above),
+        cut_value=solved.cut_value,
+    )

@@ -1,0 +1,121 @@
+"""Which graph, layers, queries and target a method was asked for; checked here once for all."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from attnflow import checked
+from attnflow.attention import Attention
+from attnflow.errors import InputError
+from attnflow.graph import AttentionGraph
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Rows to compute: `queries` of each of `layers`, over the nodes of layer `onto`.
+
+    Every query exists in every layer, every layer lies above `onto`, and nothing is asked twice.
+    `tokens` names the nodes of layer `onto`.
+    """
+
+    graph: AttentionGraph
+    layers: tuple[int, ...]
+    queries: tuple[int, ...]
+    onto: int
+    tokens: tuple[str, ...]
+
+    @property
+    def all_queries(self) -> bool:
+        """Whether these are all positions, in their order, of each layer."""
+        sizes = {self.graph.sizes[layer] for layer in self.layers}
+        return sizes == {len(self.queries)} and self.queries == tuple(range(len(self.queries)))
+
+
+def graph_of(x: object, *, head: int | None = None, residual: float = 0.5) -> AttentionGraph:
+    """The graph a method works on: `x` itself, or the graph of an Attention.
+
+    `head` picks the single head of the paper's appendix A.1 and, like `residual`, goes with an
+    Attention only.
+    """
+    if isinstance(x, Attention):
+        return x.graph(head=head, residual=residual)
+    if not isinstance(x, AttentionGraph):
+        raise InputError(
+            f"a {type(x).__name__} came; wrap it first: Attention(weights, tokens) for weights "
+            "(layer, head, query, key), AttentionGraph(layers, tokens) for one matrix a layer"
+        )
+    if head is not None:
+        raise InputError(
+            f"head={head} came with an AttentionGraph, whose heads are fused already; pass the "
+            f"Attention, or build the graph with attention.graph(head={head})"
+        )
+    return x
+
+
+def select(
+    graph: AttentionGraph,
+    *,
+    layers: Iterable[int] | int | None = None,
+    queries: Iterable[int] | int | None = None,
+    onto: int = 0,
+) -> Selection:
+    """Check what is asked of `graph`, and fill in what is left out.
+
+    The default is all queries of all layers above `onto`. Layers keep the order they are asked
+    in, and those asked for together share one set of queries.
+    """
+    top = graph.n_layers
+    onto = checked.whole_number(onto, "onto")
+    if not 0 <= onto < top:
+        raise InputError(f"onto is {onto}; layers 0 to {top - 1} lie below the top layer {top}")
+    if layers is None:
+        numbers = tuple(range(onto + 1, top + 1))
+    else:
+        numbers = _distinct(layers, "layers")
+        for number in numbers:
+            if not 1 <= number <= top:
+                raise InputError(f"layer {number} is asked for; layers are 1 to {top}")
+            if number <= onto:
+                raise InputError(
+                    f"layer {number} is asked for with onto={onto}; the layers above it are "
+                    f"{onto + 1} to {top}"
+                )
+    n_onto = graph.sizes[onto]
+    named = n_onto == graph.sizes[0]
+    return Selection(
+        graph=graph,
+        layers=numbers,
+        queries=_queries(graph, numbers, queries),
+        onto=onto,
+        # Nodes of a layer as large as the input stand for the same positions.
+        tokens=graph.tokens if named else checked.token_names(None, n_onto),
+    )
+
+
+def _queries(
+    graph: AttentionGraph, layers: tuple[int, ...], queries: Iterable[int] | int | None
+) -> tuple[int, ...]:
+    sizes = {layer: graph.sizes[layer] for layer in layers}
+    if queries is None:
+        if len(set(sizes.values())) > 1:
+            raise InputError(
+                f"layers {layers} have {tuple(sizes.values())} nodes, so all queries do not make "
+                "one array; ask for one layer at a time, or say which queries"
+            )
+        return tuple(range(sizes[layers[0]]))
+    positions = _distinct(queries, "queries")
+    for layer, size in sizes.items():
+        for position in positions:
+            if not 0 <= position < size:
+                raise InputError(
+                    f"query {position} is asked for; layer {layer} has queries 0 to {size - 1}"
+                )
+    return positions
+
+
+def _distinct(values: Iterable[int] | int, name: str) -> tuple[int, ...]:
+    numbers = checked.whole_numbers(values, name)
+    if not numbers:
+        raise InputError(f"{name} is empty; leave it out for all")
+    if len(set(numbers)) != len(numbers):
+        raise InputError(f"{name} is {numbers}, which asks for some twice; name each once")
+    return numbers

@@ -1,0 +1,213 @@
+"""TokenAttention: what comes out."""
+
+import functools
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal, Self, TypeAlias, cast, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from attnflow import checked, storage
+from attnflow.errors import InputError
+from attnflow.html_table import html_table
+from attnflow.settings import Settings, frozen_settings, settings_from, settings_text, thawed
+
+Method: TypeAlias = Literal["raw", "rollout", "flow"]
+
+# So that the table fits a notebook's page; chosen by eye.
+_ROWS_SHOWN, _COLUMNS_SHOWN = 10, 10
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False, eq=False)
+class TokenAttention:
+    """How much each position of each layer takes from each input token.
+
+    `scores[a, b, c]` is what position `queries[b]` of layer `layers[a]` takes from `tokens[c]`.
+    Layers are numbered as in the paper: layer 0 is the input, 1 the output of the first block.
+
+    Parameters
+    ----------
+    scores
+        Scores (layer, query, token), none negative; kept as float64 and read-only. Maximum flow
+        over edges without bound may be infinite.
+    tokens
+        Names of the last axis.
+    layers, queries
+        Numbers of the layers (1 and up) and positions that the first two axes stand for.
+    method
+        "raw", "rollout" or "flow".
+    settings
+        How the scores were made; with the attention, enough to compute them again.
+    saturated
+        One truth value a layer: True where flow gave the same for every query that was computed,
+        so that the layer tells nothing about the query. By default False everywhere.
+
+    Notes
+    -----
+    Abnar & Zuidema (2020), https://doi.org/10.18653/v1/2020.acl-main.385
+
+    Examples
+    --------
+    >>> import attnflow as af
+    >>> t = af.rollout(af.Attention([[[[1.0, 0.0], [0.5, 0.5]]]], ["a", "b"]))
+    >>> t
+    TokenAttention('rollout', layers=1, queries=2, tokens=2)
+    >>> t.row(1, 1)
+    array([0.25, 0.75])
+    """
+
+    scores: NDArray[np.float64]
+    tokens: tuple[str, ...]
+    layers: tuple[int, ...]
+    queries: tuple[int, ...]
+    method: Method
+    settings: Settings
+    saturated: tuple[bool, ...]
+
+    def __init__(
+        self,
+        scores: ArrayLike,
+        tokens: Iterable[str],
+        layers: Iterable[int],
+        queries: Iterable[int],
+        method: Method,
+        settings: Settings | None = None,
+        saturated: Iterable[bool] | None = None,
+    ) -> None:
+        array = checked.floats(scores, "scores").astype(np.float64, copy=False)
+        if array.ndim != 3 or 0 in array.shape:
+            raise InputError(
+                f"scores has shape {array.shape}; three axes (layer, query, token) are wanted, "
+                "none of them empty"
+            )
+        if not array.min() >= 0:  # also when it is NaN
+            place = np.unravel_index(np.argmin(array >= 0), array.shape)
+            raise InputError(
+                f"scores[{', '.join(map(str, place))}] is {array[place]}; scores are 0 or more"
+            )
+        if not isinstance(cast("object", method), str) or method not in get_args(Method):
+            raise InputError(f"method is {method!r}; use one of {', '.join(get_args(Method))}")
+        numbers = checked.whole_numbers(layers, "layers")
+        positions = checked.whole_numbers(queries, "queries")
+        marks = (False,) * len(numbers) if saturated is None else tuple(map(bool, saturated))
+        if array.shape[:2] != (len(numbers), len(positions)) or len(marks) != len(numbers):
+            raise InputError(
+                f"scores has shape {array.shape}, but there are {len(numbers)} layers, "
+                f"{len(positions)} queries and {len(marks)} marks of saturation; "
+                "give one number for each layer and query of scores"
+            )
+        if min(numbers) < 1 or min(positions) < 0:
+            raise InputError(
+                f"layers {numbers} and queries {positions} came; "
+                "layers count from 1 (0 is the input), queries from 0"
+            )
+        put = functools.partial(object.__setattr__, self)
+        put("scores", checked.read_only(array))
+        put("tokens", checked.token_names(tokens, array.shape[2]))
+        put("layers", numbers)
+        put("queries", positions)
+        put("method", method)
+        put("settings", frozen_settings(settings))
+        put("saturated", marks)
+
+    def normalized(self) -> Self:
+        """The same with rows that sum to one, as in the original code of the paper.
+
+        `scores / scores.sum(token)`; a row of zeros stays zero. A row with an infinite score has
+        no share to give and is an InputError.
+
+        >>> import attnflow as af
+        >>> t = af.rollout(af.AttentionGraph([[[2.0, 2.0], [0.0, 0.0]]]))
+        >>> t.normalized().scores
+        array([[[0.5, 0.5],
+                [0. , 0. ]]])
+        """
+        sums = self.scores.sum(axis=2, keepdims=True)
+        if not np.isfinite(sums).all():
+            a, b, _ = np.unravel_index(np.argmin(np.isfinite(sums)), sums.shape)
+            raise InputError(
+                f"layer {self.layers[a]}, query {self.queries[b]} has an infinite score and cannot "
+                "be normalised; ask for queries that reach no token over unbounded edges alone"
+            )
+        scores = self.scores / np.where(sums > 0, sums, 1.0)
+        scores.setflags(write=False)
+        changed: dict[str, Any] = {
+            "scores": scores,
+            "settings": {**self.settings, "normalized": True},
+        }
+        return type(self)(**(self._fields() | changed))
+
+    def row(self, layer: int, query: int) -> NDArray[np.float64]:
+        """Scores (token) of one position of one layer, both numbered as in `layers`, `queries`.
+
+        >>> TokenAttention([[[0.5, 0.5]]], ["a", "b"], [6], [0], "rollout").row(6, 0)
+        array([0.5, 0.5])
+        """
+        if layer not in self.layers:
+            raise InputError(f"layer {layer} was not computed; layers are {self.layers}")
+        if query not in self.queries:
+            raise InputError(f"query {query} was not computed; queries are {self.queries}")
+        return self.scores[self.layers.index(layer), self.queries.index(query)]
+
+    def save(self, path: storage.PathLike) -> None:
+        """Write to a .npz or .safetensors file, whichever the name says."""
+        storage.write(
+            path,
+            {
+                "scores": self.scores,
+                "layers": np.array(self.layers),
+                "queries": np.array(self.queries),
+                "tokens": self.tokens,
+                "method": self.method,
+                "settings": settings_text(self.settings),
+                "saturated": np.array(self.saturated),
+            },
+        )
+
+    @classmethod
+    def load(cls, path: storage.PathLike) -> Self:
+        """Read what `save` wrote."""
+        names = ("scores", "tokens", "layers", "queries", "method", "settings", "saturated")
+        record: dict[str, Any] = {**storage.read(path, required=names)}
+        with storage.naming(path):
+            record["settings"] = settings_from(record["settings"])
+            return cls(**record)
+
+    def _fields(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Through the constructor, so that copies from other processes are read-only as well.
+        fields = self._fields() | {"settings": thawed(self.settings)}
+        return functools.partial(type(self), **fields), ()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TokenAttention):
+            return NotImplemented
+        mine, theirs = self._fields(), other._fields()
+        return np.array_equal(mine.pop("scores"), theirs.pop("scores")) and mine == theirs
+
+    def __hash__(self) -> int:
+        return hash((self.tokens, self.layers, self.queries, self.method))
+
+    def __repr__(self) -> str:
+        layers, queries, tokens = self.scores.shape
+        return (
+            f"TokenAttention({self.method!r}, layers={layers}, queries={queries}, tokens={tokens})"
+        )
+
+    def _repr_html_(self) -> str:
+        """The scores of the last layer, as far as they fit."""
+        tokens = self.tokens[:_COLUMNS_SHOWN]
+        more = ["…"] if len(self.tokens) > _COLUMNS_SHOWN else []
+        rows = [
+            [str(query), *(f"{score:.3f}" for score in scores[:_COLUMNS_SHOWN]), *more]
+            for query, scores in zip(self.queries, self.scores[-1], strict=True)
+        ]
+        below = [["…"]] if len(rows) > _ROWS_SHOWN else []
+        return html_table(
+            f"{self!r}, layer {self.layers[-1]}",
+            ["query", *tokens, *more],
+            rows[:_ROWS_SHOWN] + below,
+        )

@@ -1,0 +1,207 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import Result
+
+import attnflow as af
+
+Run = Callable[..., Result]
+METHODS = {"raw": af.raw, "rollout": af.rollout, "flow": af.flow}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_out_holds_what_python_computes(
+    run: Run, attention_file: Path, tmp_path: Path, method: str
+) -> None:
+    out = tmp_path / "out.npz"
+    result = run("compute", attention_file, "--method", method, "--out", out)
+    assert result.exit_code == 0
+    expected = METHODS[method](af.Attention.load(attention_file))
+    with np.load(out) as arrays:
+        assert np.array_equal(arrays["scores"], expected.scores)
+        assert arrays["layers"].tolist() == [1, 2, 3]
+        assert arrays["queries"].tolist() == [0, 1, 2, 3]
+        assert arrays["tokens"].tolist() == ["[CLS]", "the", "key", "the"]
+    assert af.TokenAttention.load(out).method == method
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_json_holds_what_python_computes_to_the_last_bit(
+    run: Run, attention_file: Path, method: str
+) -> None:
+    result = run("compute", attention_file, "--method", method, "--json")
+    assert result.exit_code == 0
+    document = json.loads(result.stdout)
+    expected = METHODS[method](af.Attention.load(attention_file))
+    assert document["method"] == method
+    assert document["layers"] == [1, 2, 3]
+    assert document["queries"] == [0, 1, 2, 3]
+    assert document["tokens"] == list(expected.tokens)
+    assert document["saturated"] == list(expected.saturated)
+    assert document["settings"] == dict(expected.settings)
+    assert np.array_equal(np.array(document["scores"]), expected.scores)
+
+
+def test_every_option_reaches_the_library(run: Run, attention_file: Path) -> None:
+    options = ["--layers", "3,2", "--queries", "2,0", "--onto", "1", "--head", "1"]
+    options += ["--residual", "0.3", "--heads", "max", "--discard-ratio", "0.2", "--threads", "1"]
+    result = run("compute", attention_file, "--method", "flow", *options, "--json")
+    graph = af.Attention.load(attention_file).graph(
+        heads="max", residual=0.3, discard_ratio=0.2, head=1
+    )
+    expected = af.flow(graph, layers=[3, 2], queries=[2, 0], onto=1)
+    document = json.loads(result.stdout)
+    assert document["layers"] == [3, 2]
+    assert document["queries"] == [2, 0]
+    np.testing.assert_allclose(np.array(document["scores"]), expected.scores, atol=1e-9)
+
+
+def test_raw_leaves_the_residual_out_unless_asked_for(run: Run, attention_file: Path) -> None:
+    plain = json.loads(run("compute", attention_file, "--method", "raw", "--json").stdout)
+    mixed = json.loads(
+        run("compute", attention_file, "--method", "raw", "--residual", "0.5", "--json").stdout
+    )
+    identity = np.eye(4)
+    np.testing.assert_allclose(
+        np.array(mixed["scores"]), (np.array(plain["scores"]) + identity) / 2, atol=1e-12
+    )
+
+
+def test_normalized_rows_sum_to_one(run: Run, attention_file: Path) -> None:
+    result = run("compute", attention_file, "--method", "flow", "--normalized", "--json")
+    scores = np.array(json.loads(result.stdout)["scores"])
+    np.testing.assert_allclose(scores.sum(axis=-1), 1.0)
+
+
+def test_safetensors_goes_in_and_out(run: Run, attention_file: Path, tmp_path: Path) -> None:
+    source, out = tmp_path / "in.safetensors", tmp_path / "out.safetensors"
+    attention = af.Attention.load(attention_file)
+    attention.save(source)
+    result = run("compute", source, "--method", "rollout", "--out", out)
+    assert result.exit_code == 0
+    assert np.array_equal(af.TokenAttention.load(out).scores, af.rollout(attention).scores)
+
+
+def test_a_foreign_file_needs_only_weights(run: Run, tmp_path: Path) -> None:
+    source = tmp_path / "foreign.npz"
+    np.savez(source, weights=np.full((2, 3, 5, 5), 0.2))
+    document = json.loads(run("compute", source, "--method", "rollout", "--json").stdout)
+    assert document["tokens"] == ["0", "1", "2", "3", "4"]
+
+
+def test_an_existing_out_is_replaced_and_nothing_else_is_left(
+    run: Run, attention_file: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out.npz"
+    _ = out.write_bytes(b"old")
+    result = run("compute", attention_file, "--method", "raw", "--out", out)
+    assert result.exit_code == 0
+    assert af.TokenAttention.load(out).method == "raw"
+    assert {path.name for path in tmp_path.iterdir()} == {"attention.npz", "out.npz"}
+
+
+def test_out_and_json_together_give_both(run: Run, attention_file: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.npz"
+    result = run("compute", attention_file, "--method", "raw", "--out", out, "--json")
+    assert json.loads(result.stdout)["method"] == "raw"
+    assert out.exists()
+
+
+def test_out_alone_says_in_one_line_what_was_written(
+    run: Run, attention_file: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out.npz"
+    result = run("compute", attention_file, "--method", "raw", "--out", out)
+    assert result.stdout == f"wrote {out}: raw, 3 layers, 4 queries, 4 tokens\n"
+
+
+def test_an_error_is_one_line_and_code_1(run: Run, tmp_path: Path) -> None:
+    result = run("compute", tmp_path / "missing.npz", "--method", "raw")
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert result.stderr.startswith("error: ")
+    assert "missing.npz" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        (["--layers", "9"], "9"),
+        (["--queries", "4"], "4"),
+        (["--onto", "3"], "3"),
+        (["--head", "2"], "2"),
+        (["--layers", "1", "--onto", "2"], "onto"),
+    ],
+)
+def test_what_the_file_does_not_have_is_code_1(
+    run: Run, attention_file: Path, options: list[str], what: str
+) -> None:
+    result = run("compute", attention_file, "--method", "rollout", *options)
+    assert result.exit_code == 1
+    assert result.stderr.startswith("error: ")
+    assert what in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "what"),
+    [
+        ("raw", ["--onto", "0"], "--onto"),
+        ("raw", ["--threads", "1"], "--threads"),
+        ("rollout", ["--threads", "1"], "--threads"),
+        ("flow", ["--threads", "0"], "--threads"),
+        ("median", [], "--method"),
+        ("flow", ["--heads", "median"], "--heads"),
+        ("flow", ["--residual", "1"], "--residual"),
+        ("flow", ["--residual", "-0.1"], "--residual"),
+        ("flow", ["--residual", "nan"], "--residual"),
+        ("flow", ["--discard-ratio", "1"], "--discard-ratio"),
+        ("flow", ["--layers", "one"], "--layers"),
+        ("flow", ["--layers", ""], "--layers"),
+        ("flow", ["--layers", "0"], "--layers"),
+        ("flow", ["--layers", "1,1"], "--layers"),
+        ("flow", ["--queries", "-1"], "--queries"),
+        ("flow", ["--queries", "1,,2"], "--queries"),
+        ("flow", ["--onto", "-1"], "--onto"),
+        ("flow", ["--head", "-1"], "--head"),
+        ("flow", ["--out", "scores.csv"], "--out"),
+        ("flow", ["--out", "no/such/folder/scores.npz"], "--out"),
+        ("flow", ["--colour"], "--colour"),
+    ],
+)
+def test_wrong_usage_names_the_option_and_is_code_2(
+    run: Run, attention_file: Path, method: str, options: list[str], what: str
+) -> None:
+    result = run("compute", attention_file, "--method", method, *options)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert what in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_the_method_must_be_given(run: Run, attention_file: Path) -> None:
+    result = run("compute", attention_file)
+    assert result.exit_code == 2
+    assert "--method" in result.stderr
+
+
+def test_the_file_read_is_never_written_over(run: Run, attention_file: Path) -> None:
+    before = attention_file.read_bytes()
+    result = run("compute", attention_file, "--method", "raw", "--out", attention_file)
+    assert result.exit_code == 2
+    assert attention_file.read_bytes() == before
+
+
+def test_interrupting_gives_130_and_no_traceback(
+    run: Run, attention_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("attnflow.cli._compute.flow", interrupted)
+    result = run("compute", attention_file, "--method", "flow")
+    assert result.exit_code == 130
+    assert "Traceback" not in result.output

@@ -1,0 +1,80 @@
+import re
+
+import numpy as np
+import pytest
+
+from attnflow import TokenAttention
+from attnflow.cli._table import saturation_note, table
+
+
+def _flow(
+    scores: np.ndarray, tokens: list[str], *, saturated: tuple[bool, ...] | None = None
+) -> TokenAttention:
+    n_layers, n_queries, _ = scores.shape
+    return TokenAttention(
+        scores=scores,
+        tokens=tokens,
+        layers=range(1, n_layers + 1),
+        queries=range(n_queries),
+        method="flow",
+        settings={"residual": 0.5},
+        saturated=saturated or (False,) * n_layers,
+    )
+
+
+def test_a_table_has_a_row_for_each_query_and_a_column_for_each_token() -> None:
+    scores = np.array([[[1.0, 0.0], [0.25, 0.75]]])
+    assert table(_flow(scores, ["[CLS]", "key"]), 1, width=80).splitlines() == [
+        "flow, layer 1 (residual 0.5)",
+        "         [CLS]    key",
+        "0 [CLS]  1.000  0.000",
+        "1 key    0.250  0.750",
+    ]
+
+
+def test_a_table_that_is_too_wide_shows_the_highest_scores_of_each_query() -> None:
+    n = 40
+    scores = np.zeros((1, n, n))
+    scores[0, :, 7] = 0.5
+    scores[0, :, 3] = 0.25
+    lines = table(_flow(scores, [f"t{i}" for i in range(n)]), 1, width=80).splitlines()
+    assert lines[1] == "(the 5 highest scores of each query)"
+    assert re.split(" {2,}", lines[2]) == [
+        "0 t0", "0.500 7 t7", "0.250 3 t3", "0.000 0 t0", "0.000 1 t1", "0.000 2 t2",
+    ]  # fmt: skip
+    assert len(lines) == 2 + n
+    assert max(map(len, lines)) <= 80
+
+
+def test_columns_line_up_under_wide_characters() -> None:
+    from rich.cells import cell_len
+
+    scores = np.array([[[0.5, 0.5], [0.5, 0.5]]])
+    lines = table(_flow(scores, ["注意力注意力", "key"]), 1, width=80).splitlines()[1:]
+    assert len({cell_len(line) for line in lines}) == 1
+
+
+@pytest.mark.parametrize(
+    ("token", "shown"), [("a\nb", r"a\nb"), ("\x1b[31m", r"\x1b[31m"), ("<s>", "<s>")]
+)
+def test_a_token_cannot_break_the_table_or_steer_the_terminal(token: str, shown: str) -> None:
+    lines = table(_flow(np.ones((1, 1, 1)), [token]), 1, width=80).splitlines()
+    assert len(lines) == 3
+    assert lines[1].strip() == shown
+
+
+def test_the_note_names_the_saturated_layers_and_what_this_means() -> None:
+    result = _flow(np.ones((3, 2, 2)), ["a", "b"], saturated=(False, True, True))
+    assert saturation_note(result) == (
+        "Saturated: layers 2, 3. There every query has the same scores, "
+        "so they say nothing about the query."
+    )
+
+
+def test_the_note_says_when_no_layer_is_saturated() -> None:
+    assert "no layer" in saturation_note(_flow(np.ones((1, 2, 2)), ["a", "b"]))
+
+
+def test_rollout_has_no_note() -> None:
+    result = TokenAttention(np.ones((1, 2, 2)), ["a", "b"], [1], [0, 1], "rollout")
+    assert saturation_note(result) == ""

@@ -1,0 +1,140 @@
+"""What the documents say is true: their commands and examples run."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import attnflow
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+DOI = "10.18653/v1/2020.acl-main.385"
+
+
+def _blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", README, flags=re.MULTILINE | re.DOTALL)
+
+
+def _environment() -> dict[str, str]:
+    """This process's environment, with its own `attnflow` command first and a fixed width."""
+    here = str(Path(sys.executable).parent)
+    return {**os.environ, "PATH": os.pathsep.join([here, os.environ["PATH"]]), "COLUMNS": "100"}
+
+
+@pytest.mark.parametrize("block", _blocks("python"))
+def test_the_readmes_python_runs_and_prints_what_it_says(block: str, tmp_path: Path) -> None:
+    result = subprocess.run(
+        [sys.executable, "-W", "error", "-c", block],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert result.returncode == 0, result.stderr
+    promised = re.findall(r"print\(.*\)\s+# (.*)$", block, flags=re.MULTILINE)
+    assert promised
+    assert result.stdout.splitlines() == promised
+
+
+def test_the_readme_has_python_and_console_examples() -> None:
+    assert _blocks("python")
+    assert _blocks("console")
+
+
+def test_the_readmes_console_session_gives_what_it_shows(tmp_path: Path) -> None:
+    for block in _blocks("console"):
+        # "$ command" lines, each followed by what it prints
+        for command, shown in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE):
+            if command.startswith(("make", "pip")):
+                continue  # tested below; pip would install from elsewhere
+            result = subprocess.run(
+                ["bash", "-c", command],  # noqa: S607 - bash, wherever it is
+                capture_output=True,
+                text=True,
+                check=False,
+                cwd=tmp_path,
+                env=_environment(),
+            )
+            assert result.returncode == 0, result.stderr
+            assert result.stdout.strip() == shown.strip()
+
+
+def _make(*arguments: str) -> subprocess.CompletedProcess[str]:
+    # Variables of an outer `make test` would tell the inner one to behave like a part of it.
+    environment = {k: v for k, v in _environment().items() if not k.startswith(("MAKE", "MFLAGS"))}
+    return subprocess.run(
+        ["make", *arguments],  # noqa: S607 - make, wherever it is
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+        env=environment,
+    )
+
+
+def test_make_demo_prints_raw_rollout_and_flow(tmp_path: Path) -> None:
+    # A stand-in for .venv that is this very environment, already set up.
+    (tmp_path / "bin").symlink_to(Path(sys.executable).parent)
+    (tmp_path / ".core").touch()
+    result = _make("demo", f"VENV={tmp_path}", f"DEMO={tmp_path}/demo.npz")
+    assert result.returncode == 0, result.stderr
+    for method in ("raw", "rollout", "flow"):
+        assert re.search(rf"^{method}, layer 6", result.stdout, re.MULTILINE)
+    assert "5 cabinets" in result.stdout
+    assert "Saturated: " in result.stdout
+
+
+def test_the_readmes_make_targets_exist() -> None:
+    targets = set(re.findall(r"\bmake (\w+)", README))
+    assert {"demo", "test"} <= targets
+    for target in targets:
+        result = _make("--dry-run", target)
+        assert result.returncode == 0, result.stderr
+
+
+def test_ci_runs_make_check_and_that_runs_the_readmes_test_command() -> None:
+    assert "make check" in (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
+    commands = _make("--dry-run", "check").stdout
+    for command in ("ruff format --check", "ruff check", "pyright", "lint-imports", "-m pytest"):
+        assert command in commands
+
+
+def test_the_citation_names_the_paper_and_this_version() -> None:
+    citation: dict[str, Any] = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["version"] == attnflow.__version__
+    assert citation["license"] == "MIT"
+    assert [reference["doi"] for reference in citation["references"]] == [DOI]
+    assert DOI in README
+
+
+def test_each_release_in_the_changelog_begins_with_numbers_changed() -> None:
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    releases = re.split(r"^## ", changelog, flags=re.MULTILINE)[1:]
+    assert attnflow.__version__ in releases[0].splitlines()[0]
+    for release in releases:
+        _, *lines = release.splitlines()
+        first = next(line for line in lines if line.strip())
+        assert first == "### Numbers changed"
+
+
+def test_the_map_in_architecture_names_every_module() -> None:
+    architecture = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    folder = ROOT / "src" / "attnflow"
+    names = [f"{path.parent.name}/" for path in folder.glob("*/__init__.py")]
+    names += [path.name for path in folder.glob("*.py")]
+    assert [name for name in names if name not in architecture] == []
+
+
+def test_every_install_that_may_bring_torch_is_constrained() -> None:
+    constraints = (ROOT / "constraints.txt").read_text(encoding="utf-8")
+    assert re.search(r"^torch==\d+\.\d+\.\d+", constraints, re.MULTILINE)
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for line in makefile.splitlines():
+        if "$(PIP) install" in line and "--no-deps" not in line:
+            assert "-c constraints.txt" in line

@@ -1,0 +1,129 @@
+"""Importing does nothing, dependencies point down, and every public name is there."""
+
+import ast
+import importlib
+import os
+import pkgutil
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import attnflow
+
+ROOT = Path(__file__).parents[2]
+SOURCES = ROOT / "src" / "attnflow"
+MODULES = sorted(
+    module.name for module in pkgutil.walk_packages(attnflow.__path__, prefix="attnflow.")
+)
+HEAVY = [
+    "igraph", "matplotlib", "networkx", "numba", "ortools", "pandas", "rich", "safetensors",
+    "scipy", "torch", "transformers", "typer",
+]  # fmt: skip
+
+
+def _loaded_after(statement: str) -> list[str]:
+    """The heavy packages that a new process has loaded after the statement, warnings as errors."""
+    code = f"{statement}\nimport sys\nprint(*(name for name in {HEAVY!r} if name in sys.modules))"
+    result = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stdout.split()
+
+
+def test_importing_attnflow_loads_no_heavy_package() -> None:
+    assert _loaded_after("import attnflow") == []
+
+
+def test_raw_and_rollout_load_no_heavy_package() -> None:
+    assert (
+        _loaded_after(
+            "import attnflow as af\n"
+            "a = af.Attention([[[[1.0, 0.0], [0.5, 0.5]]]])\n"
+            "assert af.raw(a).scores.shape == af.rollout(a).scores.shape == (1, 2, 2)"
+        )
+        == []
+    )
+
+
+def test_help_needs_typer_alone() -> None:
+    assert _loaded_after("import attnflow.cli") == ["typer"]
+
+
+def test_a_loaded_package_would_be_seen() -> None:
+    assert _loaded_after("import safetensors") == ["safetensors"]
+
+
+def test_the_public_names_are_those_of_the_design() -> None:
+    assert set(attnflow.__all__) == {
+        "Attention", "AttentionGraph", "TokenAttention", "MaxFlow",
+        "raw", "rollout", "flow", "max_flow",
+        "AttnflowError", "InputError", "UnsupportedModelError", "MissingDependencyError",
+        "SolverError", "__version__",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["attnflow", *MODULES])
+def test_every_name_in_all_exists_and_is_listed_once(name: str) -> None:
+    module = importlib.import_module(name)
+    names: list[str] = getattr(module, "__all__", [])
+    assert [n for n in names if not hasattr(module, n)] == []
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize(
+    "path",
+    sorted(SOURCES.rglob("*.py")),
+    ids=lambda path: str(path.relative_to(SOURCES)),
+)
+def test_every_module_says_what_it_is_for(path: Path) -> None:
+    assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize(
+    "package", sorted(path.parent for path in SOURCES.glob("*/__init__.py")), ids=lambda p: p.name
+)
+def test_files_inside_a_package_carry_an_underscore(package: Path) -> None:
+    assert [path.name for path in package.glob("*.py") if not path.name.startswith("_")] == []
+
+
+def _lint_imports(sources: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [
+            Path(sys.executable).with_name("lint-imports"),
+            "--config", ROOT / "pyproject.toml", "--no-cache",
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=sources,
+        env={**os.environ, "PYTHONPATH": str(sources)},
+    )  # fmt: skip
+
+
+def test_dependencies_point_down_only() -> None:
+    result = _lint_imports(ROOT / "src")
+    assert result.returncode == 0, result.stdout
+
+
+@pytest.mark.parametrize(
+    ("module", "line", "contract"),
+    [
+        ("graph.py", "import attnflow.methods", "Dependencies point down only"),
+        ("graph.py", "import attnflow.token_attention", "Dependencies point down only"),
+        ("stray.py", "", "Dependencies point down only"),
+        ("attention.py", "import torch", "The floor needs NumPy and Numba and nothing else"),
+        ("graph.py", "import numba", "Numba stays in maxflow"),
+        ("attention.py", "import safetensors", "safetensors stays in storage"),
+    ],
+)
+def test_the_contracts_can_fail(tmp_path: Path, module: str, line: str, contract: str) -> None:
+    sources = shutil.copytree(SOURCES, tmp_path / "attnflow")
+    with (sources / module).open("a", encoding="utf-8") as file:
+        _ = file.write(f"\n\ndef _late() -> None:\n    {line or 'pass'}\n")
+    result = _lint_imports(tmp_path)
+    assert result.returncode == 1, result.stdout
+    assert f"{contract} BROKEN" in result.stdout

@@ -1,0 +1,118 @@
+"""A value without proof is a SolverError, never a number."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import attnflow as af
+from attnflow.maxflow import _pair, _sink, _state
+from attnflow.synthetic import random_attention
+
+G = random_attention(6, 2, 8, seed=2).graph()
+Solved = tuple[list[NDArray[np.float64]], list[NDArray[np.bool_]]]
+
+
+def nothing_flows(flows: list[Any], _cut: list[Any]) -> None:
+    for flow in flows:
+        flow[:] = 0.0
+
+
+def over_capacity(flows: list[Any], _cut: list[Any]) -> None:
+    for flow in flows:
+        np.multiply(flow, 2.0, out=flow)
+
+
+def backwards(flows: list[Any], _cut: list[Any]) -> None:
+    for flow in flows:
+        np.negative(flow, out=flow)
+
+
+def lost_on_the_way(flows: list[Any], _cut: list[Any]) -> None:
+    flows[1][:] = 0.0
+
+
+def cut_elsewhere(_flows: list[Any], cut: list[Any]) -> None:
+    for side in cut:
+        side[:] = ~side
+
+
+LIES = [
+    (nothing_flows, "the flow is 0 and the cut"),
+    (over_capacity, "layer 1 carries more than its capacity"),
+    (backwards, "layer 1 carries more than its capacity"),
+    (lost_on_the_way, "nodes of layer 1 keep"),
+    (cut_elsewhere, r"the flow is \S+ and the cut"),
+]
+
+
+@pytest.mark.parametrize(("lie", "reason"), LIES, ids=[lie.__name__ for lie, _ in LIES])
+@pytest.mark.parametrize(("layer", "solver"), [(2, "_shallow"), (6, "_deep")])
+def test_a_pair_without_proof_is_an_error(
+    monkeypatch: pytest.MonkeyPatch,
+    layer: int,
+    solver: str,
+    lie: Callable[..., None],
+    reason: str,
+):
+    honest: Callable[..., Solved] = getattr(_pair, solver)
+
+    def lying(*arguments: Any) -> Solved:
+        flows, cut = honest(*arguments)
+        lie(flows, cut)
+        return flows, cut
+
+    assert af.max_flow(G, source=(layer, 0), sink=1).value > 0
+    monkeypatch.setattr(_pair, solver, lying)
+    with pytest.raises(af.SolverError, match=reason):
+        _ = af.max_flow(G, source=(layer, 0), sink=1)
+
+
+# Solvers that start from a wrong workspace: an edge has less room than it should, or more, or a
+# bit set hides edges that could carry something.
+
+
+def less_room(workspace: Any) -> None:
+    workspace.room[3] = np.floor(workspace.room[3] / 64)
+
+
+def more_room(workspace: Any) -> None:
+    workspace.room[3] += workspace.capacity.max()
+
+
+def hidden_edges(workspace: Any) -> None:
+    workspace.open[3, :, 0] = 1  # only node 0 is seen from layer 3
+
+
+@pytest.mark.parametrize("lie", [less_room, more_room, hidden_edges])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_scores_without_proof_are_an_error(
+    monkeypatch: pytest.MonkeyPatch, lie: Callable[[Any], None], threads: int
+):
+    honest = _state.new_workspace
+
+    def lying(capacity: Any) -> Any:
+        workspace = honest(capacity)
+        lie(workspace)
+        return workspace
+
+    monkeypatch.setattr(_state, "new_workspace", lying)
+    narrow = af.AttentionGraph([layer * (1.0 + 3.0 * (l != 2)) for l, layer in enumerate(G.layers)])
+    with pytest.raises(af.SolverError, match="without proof"):
+        _ = af.flow(narrow, threads=threads)
+    with pytest.raises(af.SolverError, match="without proof"):
+        _ = af.max_flow(narrow, source=(6, 0), sink=1)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_sink_that_fails_fails_the_whole(monkeypatch: pytest.MonkeyPatch, threads: int):
+    honest = _sink.solve_sink
+
+    def lying(workspace: Any, known: Any, sink: int, *rest: Any) -> Any:
+        return -1 if sink == 5 else honest(workspace, known, sink, *rest)
+
+    monkeypatch.setattr(_sink, "solve_sink", lying)
+    with pytest.raises(af.SolverError, match=r"to node 5 came without proof.*please report"):
+        _ = af.flow(G, threads=threads)

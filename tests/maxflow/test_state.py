@@ -1,0 +1,55 @@
+"""A workspace is used for one source after another: each must find it as if it were new."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from attnflow.maxflow import _state, flow_values
+from attnflow.maxflow._climb import nothing_known
+from attnflow.maxflow._network import network
+from attnflow.maxflow._sink import solve_sink
+from attnflow.maxflow._state import new_workspace
+
+Family = Callable[[np.random.Generator], list[Any]]
+
+
+def assert_as_new(workspace: Any) -> None:
+    new = new_workspace(workspace.capacity)
+    for name in ("room", "open", "used", "rewritten"):
+        assert np.array_equal(getattr(workspace, name), getattr(new, name)), name
+    assert workspace.edits[0] == 0
+
+
+def test_a_solve_leaves_no_flow_behind(family: Family):
+    for seed in range(5):
+        layers = family(np.random.default_rng(seed))
+        net = network(layers)
+        before = net.capacity.copy()
+        if net.depth < 3:
+            continue  # closed forms
+        workspace = new_workspace(net.capacity)
+        known = nothing_known(net.depth + 1, net.capacity.shape[1])
+        sources = np.arange(layers[-1].shape[0])
+        for sink in range(layers[0].shape[1]):
+            reach = solve_sink(workspace, known, sink, sources, net.depth, min(6, net.depth))
+            assert 2 <= reach <= net.depth
+            assert_as_new(workspace)
+        assert np.array_equal(workspace.capacity, before)
+
+
+@pytest.mark.parametrize("places", [1, 2, 10])
+def test_a_full_list_of_edits_changes_no_value(
+    monkeypatch: pytest.MonkeyPatch, family: Family, places: int
+):
+    graphs = [family(np.random.default_rng(seed)) for seed in range(5)]
+    sources = [range(layers[-1].shape[0]) for layers in graphs]
+    expected = [flow_values(layers, s) for layers, s in zip(graphs, sources, strict=True)]
+
+    def short(capacity: Any) -> Any:
+        return new_workspace(capacity)._replace(edits=np.zeros(places, np.int64))
+
+    monkeypatch.setattr(_state, "new_workspace", short)
+    for layers, s, values in zip(graphs, sources, expected, strict=True):
+        assert np.array_equal(flow_values(layers, s), values)

@@ -1,0 +1,19 @@
+import pytest
+
+import attnflow as af
+
+
+@pytest.mark.parametrize(
+    ("error", "standard"),
+    [
+        (af.InputError, ValueError),
+        (af.UnsupportedModelError, ValueError),
+        (af.MissingDependencyError, ImportError),
+        (af.SolverError, RuntimeError),
+    ],
+)
+def test_every_error_is_ours_and_a_standard_type_at_once(
+    error: type[Exception], standard: type[Exception]
+):
+    assert issubclass(error, af.AttnflowError)
+    assert issubclass(error, standard)
