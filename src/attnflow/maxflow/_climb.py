@@ -34,13 +34,14 @@ CUTS_KEPT = 8
 class Known(NamedTuple):
     """What is known about the flows to one sink from the sources that came before.
 
-    `above[d, k]` is an upper bound of the flow from node k of layer d; where `exact[d, k]` is one
-    it is the flow itself. The cuts' `outside[d, q, k]` is one where node k of the top layer lies
-    on the sink's side of cut q, whose capacity is `below[d, q]` without its edges from the source.
+    The flow from node k of layer d lies between `lower[d, k]`, zero as long as nothing is known,
+    and `upper[d, k]`; after a search they are equal. `outside[d, q, k]` is one where node k of the
+    top layer lies on the sink's side of cut q, whose capacity is `below[d, q]` without its edges
+    from the source.
     """
 
-    above: NDArray[np.float64]  # above[0] is the sink's own capacity
-    exact: NDArray[np.float64]
+    upper: NDArray[np.float64]  # upper[0] is the sink's own capacity
+    lower: NDArray[np.float64]
     outside: NDArray[np.float64]
     below: NDArray[np.float64]
     found: NDArray[np.int64]  # (depth): how many cuts were found
@@ -49,8 +50,8 @@ class Known(NamedTuple):
 def nothing_known(layers: int, nodes: int) -> Known:
     """Room for what will be known about a sink, in a network of that many layers with layer 0."""
     return Known(
-        above=np.zeros((layers, nodes)),
-        exact=np.zeros((layers, nodes)),
+        upper=np.zeros((layers, nodes)),
+        lower=np.zeros((layers, nodes)),
         outside=np.zeros((layers, CUTS_KEPT, nodes)),
         below=np.zeros((layers, CUTS_KEPT)),
         found=np.zeros(layers, np.int64),
@@ -65,25 +66,28 @@ def climb(state, known, sink, source, depth):
     `state.seen`, its cut if the last search found one.
     """
     nodes = state.nodes
-    known.above[1, source] = state.capacity[(nodes + source) * nodes + sink]
-    known.exact[1, source] = 1.0
+    _settle(known, 1, source, state.capacity[(nodes + source) * nodes + sink])
     if depth == 1:
         return True
     value = _start(state, sink, source)
-    known.above[2, source] = value
-    known.exact[2, source] = 1.0
+    _settle(known, 2, source, value)
     for d in range(3, depth + 1):
         value = _one_higher(state, known, sink, source, d, value)
         if value < 0.0:
             return False
-        known.above[d, source] = value
-        known.exact[d, source] = 1.0
+        _settle(known, d, source, value)
         if d < depth:  # the source becomes a node of the layer below the next one
             top = (d * nodes + source) * nodes
             for k in range(nodes):
                 state.room[top + k] = state.supply[k]
             mark_rewritten(state, d, source)
     return True
+
+
+@kernel
+def _settle(known, d, source, value):
+    known.lower[d, source] = value
+    known.upper[d, source] = value
 
 
 @kernel
@@ -135,8 +139,8 @@ def upper_bound(state, known, d, top):
     """The least of the bounds for a source of layer d whose row starts at `top`."""
     through_nodes = 0.0
     for k in range(state.nodes):
-        through_nodes += min(state.capacity[top + k], known.above[d - 1, k])
-    bound = min(through_nodes, known.above[0, 0])
+        through_nodes += min(state.capacity[top + k], known.upper[d - 1, k])
+    bound = min(through_nodes, known.upper[0, 0])
     for q in range(min(CUTS_KEPT, known.found[d])):
         through_cut = known.below[d, q]
         for k in range(state.nodes):

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from attnflow.errors import InputError
+
 # Every whole number up to 2⁵³ is a float64; one bit is left for sums of two flows.
 _BITS = 52
 
@@ -42,7 +44,12 @@ class Network:
 def network(matrices: Sequence[NDArray[np.floating]]) -> Network:
     """The network of one matrix (n_above, n_below) a layer, bottom first, none negative or NaN."""
     endless = _endless(matrices)
-    largest = _largest_flow(matrices, endless)
+    with np.errstate(over="ignore"):
+        largest = _largest_flow(matrices, endless)
+    if math.isinf(largest):
+        raise InputError(
+            "the weights are too large, their sums are beyond float64; divide all by one number"
+        )
     # Flow of an endless pair runs over that many unbounded edges side by side; it is not used, but
     # must not upset the arithmetic.
     side_by_side = 1 + max(
@@ -51,7 +58,7 @@ def network(matrices: Sequence[NDArray[np.floating]]) -> Network:
     # Wider edges are cut down to twice the largest flow: more than a minimum cut can hold.
     widest_edge = 2 * largest if largest > 0 else 1.0
     # A power of two above the largest sum; the limits keep the unit itself within float64.
-    exponent = min(max(math.frexp(widest_edge * side_by_side)[1] - _BITS, -1000), 900)
+    exponent = min(max(math.frexp(widest_edge * side_by_side)[1] - _BITS, -1074), 900)
     nodes_most = max(max(m.shape) for m in matrices)
     nodes = (nodes_most + 7) // 8 * 8
     capacity = np.zeros((len(matrices) + 1, nodes, nodes))

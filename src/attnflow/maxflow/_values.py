@@ -13,8 +13,8 @@ from attnflow.maxflow._network import Network, network
 Progress = Callable[[int, int], None]
 
 # Layers that are searched for all sources of the first sink before saturation is tried; every
-# sink corrects it for the next. Six is where real encoders begin to saturate.
-_FIRST_REACH = 6
+# sink corrects it for the next. Five is where real encoders begin to saturate.
+_FIRST_REACH = 5
 
 
 def flow_values(
@@ -121,7 +121,7 @@ class _Solver:
                 "an error in attnflow, not in the input; please report it with the graph"
             )
         self._reach = reach
-        return self._known.above[1:, self._sources]
+        return self._known.upper[1:, self._sources]
 
 
 def _cores() -> int:
