@@ -1,4 +1,4 @@
-"""The network of one pair, as small as it can be, and which pairs are sampled."""
+"""The networks that peers are given, which pairs are sampled, and how they are scaled up."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -18,9 +18,9 @@ SOURCE, SINK = 0, 1
 class Network:
     """What all pairs of a layer share. Only the capacities of the terminal arcs differ.
 
-    Node 0 is the source and node 1 the sink; the nodes of the layers between them follow. The
+    Node 0 is the source and node 1 the sink; the nodes of the layers below follow, top first. The
     first `n_upper` arcs leave the source, the last `n_lower` enter the sink, and their capacities
-    here are zero. No arc leads to a node from which the sink cannot be reached.
+    here are zero.
     """
 
     n_nodes: int
@@ -37,33 +37,44 @@ class Network:
         return np.r_[: self.n_upper, n_arcs - self.n_lower : n_arcs]
 
 
-def network(graph: af.AttentionGraph, layer: int) -> Network:
-    """The network below the nodes of `layer`; at layer 1 it is a single arc."""
+def smallest(graph: af.AttentionGraph, layer: int) -> Network:
+    """No more than one pair needs: the layers between, and one arc each from layer 1 to the sink.
+
+    At layer 1 it is a single arc from source to sink.
+    """
     if layer == 1:
-        arc = np.array([SOURCE]), np.array([SINK]), np.zeros(1)
-        return Network(2, *arc, n_upper=1, n_lower=0)
-    first = 2  # number of the first node of the layer at hand, from the top
-    n = graph.sizes[layer - 1]
+        return Network(2, np.array([SOURCE]), np.array([SINK]), np.zeros(1), n_upper=1, n_lower=0)
+    between = _below(graph, layer, 1)
+    n = graph.sizes[1]
+    last = between.n_nodes - n + np.arange(n)  # the nodes of layer 1
+    return Network(
+        between.n_nodes,
+        np.concatenate([between.tails, last]),
+        np.concatenate([between.heads, np.full(n, SINK)]),
+        np.concatenate([between.capacities, np.zeros(n)]),
+        n_upper=between.n_upper,
+        n_lower=n,
+    )
+
+
+def all_below(graph: af.AttentionGraph, layer: int) -> Network:
+    """Every node below the source; the last nodes are the tokens, and one of them is the sink."""
+    return _below(graph, layer, 0)
+
+
+def _below(graph: af.AttentionGraph, layer: int, bottom: int) -> Network:
+    """The source, and all of the layers below it down to `bottom`."""
+    first, n = 2, graph.sizes[layer - 1]  # `first` node of the layer at hand
     tails, heads = [np.full(n, SOURCE)], [first + np.arange(n)]
     capacities = [np.zeros(n)]
-    for matrix in reversed(graph.layers[1 : layer - 1]):
+    for matrix in reversed(graph.layers[bottom : layer - 1]):
         above, below = matrix.shape
         tails.append(np.repeat(first + np.arange(above), below))
         heads.append(np.tile(first + above + np.arange(below), above))
         capacities.append(matrix.astype(np.float64).ravel())
         first += above
-    n_lower = graph.sizes[1]
-    tails.append(first + np.arange(n_lower))
-    heads.append(np.full(n_lower, SINK))
-    capacities.append(np.zeros(n_lower))
-    return Network(
-        first + n_lower,
-        np.concatenate(tails),
-        np.concatenate(heads),
-        np.concatenate(capacities),
-        n_upper=n,
-        n_lower=n_lower,
-    )
+    arcs = np.concatenate(tails), np.concatenate(heads), np.concatenate(capacities)
+    return Network(first + graph.sizes[bottom], *arcs, n_upper=n, n_lower=0)
 
 
 def terminal_capacities(graph: af.AttentionGraph, layer: int, query: int, token: int) -> Floats:

@@ -10,8 +10,8 @@ pay is taken back from the sink.
 
 import numpy as np
 
-from attnflow.maxflow._intrinsics import kernel
-from attnflow.maxflow._state import DEBT, bit, mark_rewritten, send
+from attnflow.maxflow._intrinsics import kernel, lowest
+from attnflow.maxflow._state import DEBT, NONE, ONE, bit, mark_rewritten, send
 
 
 @kernel
@@ -31,15 +31,12 @@ def hand_over(state, top, source):
             state.supply[k] -= amount
             state.carried[k] -= amount
             debt -= amount
+    _mark_carried(state)
     for k in range(nodes):
         if debt <= 0.0:
             break
         if state.supply[k] > 0.0 and k != source:
-            paid = _take_over(state, (base + k) * nodes, min(state.supply[k], debt))
-            if paid > 0.0:
-                mark_rewritten(state, top, k)
-                state.supply[k] -= paid
-                debt -= paid
+            debt -= _take_over(state, top, k, min(state.supply[k], debt))
     for v in range(nodes):
         state.room[row + v] = state.capacity[row + v] - state.carried[v]
     mark_rewritten(state, top, source)
@@ -47,26 +44,32 @@ def hand_over(state, top, source):
 
 
 @kernel
-def _take_over(state, row, limit):
-    """Move up to `limit` of what is carried onto one row, as a whole where it fits; how much."""
-    total = 0.0
+def _mark_carried(state):
+    for w in range(state.words):
+        state.carried_open[w] = NONE
     for v in range(state.nodes):
-        total += min(state.room[row + v], state.carried[v])
-    if total <= limit:
-        for v in range(state.nodes):
-            amount = min(state.room[row + v], state.carried[v])
-            state.room[row + v] -= amount
+        if state.carried[v] > 0.0:
+            state.carried_open[v >> 6] |= bit(v)
+
+
+@kernel
+def _take_over(state, top, k, limit):
+    """Let node k carry up to `limit` of what the source carries, wherever it has room; how much."""
+    number = top * state.nodes + k
+    paid = 0.0
+    for w in range(state.words):
+        common = state.open[number * state.words + w] & state.carried_open[w]
+        while common != NONE and paid < limit:
+            v = (w << 6) + lowest(common)
+            common &= common - ONE
+            amount = min(state.room[number * state.nodes + v], state.carried[v], limit - paid)
+            send(state, top, k, v, amount)
             state.carried[v] -= amount
-        return total
-    total = 0.0
-    for v in range(state.nodes):
-        amount = min(state.room[row + v], state.carried[v], limit - total)
-        state.room[row + v] -= amount
-        state.carried[v] -= amount
-        total += amount
-        if total >= limit:
-            break
-    return total
+            if state.carried[v] <= 0.0:
+                state.carried_open[w] &= ~bit(v)
+            paid += amount
+    state.supply[k] -= paid
+    return paid
 
 
 @kernel

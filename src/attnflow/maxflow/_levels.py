@@ -81,6 +81,7 @@ def _step(state, start, following, top):
 
 @kernel
 def _step_down(state, start, following, layer):
+    """Nodes below to which the level has room, until all that are new are found: mostly at once."""
     words = state.words
     below = following + (layer - 1) * words
     for w in range(words):
@@ -88,8 +89,13 @@ def _step_down(state, start, following, layer):
         while left != NONE:
             row = (layer * state.nodes + (w << 6) + lowest(left)) * words
             left &= left - ONE
+            missing = NONE
             for q in range(words):
                 state.levels[below + q] |= state.open[row + q]
+                new = state.all_nodes[q] & ~state.seen[(layer - 1) * words + q]
+                missing |= new & ~state.levels[below + q]
+            if missing == NONE:
+                return
 
 
 @kernel
@@ -102,19 +108,18 @@ def _step_up(state, start, following, layer):
         anyone |= state.levels[here + w]
     if anyone == NONE:
         return
-    for w in range((layer + 1) * words, (layer + 2) * words):
-        left = ~state.seen[w]
-        if w == (layer + 2) * words - 1 and nodes & 63:
-            left &= bit(nodes) - ONE
+    above = (layer + 1) * words
+    for w in range(words):
+        left = state.all_nodes[w] & ~state.seen[above + w]
         while left != NONE:
-            u = ((w - (layer + 1) * words) << 6) + lowest(left)
+            u = (w << 6) + lowest(left)
             left &= left - ONE
             row = ((layer + 1) * nodes + u) * words
             common = NONE
             for q in range(words):
                 common |= state.used[row + q] & state.levels[here + q]
             if common != NONE:
-                state.levels[following + w] |= bit(u)
+                state.levels[following + above + w] |= bit(u)
 
 
 @kernel

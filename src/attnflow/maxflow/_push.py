@@ -150,10 +150,8 @@ def _deliver_below(state, top, source, u, p):
             used |= bit(v)
             state.used_from[(nodes + v) * words + (u >> 6)] |= bit(u)
             note_edit(state, 2, u, v)
-            if amount >= room:
-                filled |= bit(v)
-            if amount >= wanted:
-                state.sink_open[w] &= ~bit(v)
+            filled |= bit(v) if amount >= room else NONE
+            state.sink_open[w] &= ~(bit(v) if amount >= wanted else NONE)
         state.open[number * words + w] &= ~filled
         state.used[number * words + w] |= used
     state.tally[ARRIVED] += sent - before

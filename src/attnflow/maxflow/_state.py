@@ -47,6 +47,8 @@ class Workspace(NamedTuple):
 
     capacity: NDArray[np.float64]  # (layer, node, node below), never written
     room: NDArray[np.float64]  # like capacity: what can still be sent
+    all_nodes: NDArray[np.uint64]  # the bits of all nodes of a layer
+    all_open: NDArray[np.uint64]  # bits by row: capacity > 0
     open: NDArray[np.uint64]  # bits by row: room > 0
     used: NDArray[np.uint64]  # bits by row: flow > 0
     used_from: NDArray[np.uint64]  # bits by column
@@ -56,6 +58,7 @@ class Workspace(NamedTuple):
     sink_room: NDArray[np.float64]  # (node of layer 1): what is left of its edge into the sink
     sink_open: NDArray[np.uint64]  # its bits
     carried: NDArray[np.float64]  # (node): scratch
+    carried_open: NDArray[np.uint64]  # its bits
     zeros: NDArray[np.float64]  # eight of them
     levels: NDArray[np.uint64]  # bits by level and layer: the search's level graph
     seen: NDArray[np.uint64]  # bits by layer: nodes the search reached
@@ -76,6 +79,8 @@ def new_workspace(capacity: NDArray[np.float64]) -> Workspace:
     workspace = Workspace(
         capacity=capacity,
         room=capacity.copy(),
+        all_nodes=np.zeros(words, np.uint64),
+        all_open=np.zeros(row_bits, np.uint64),
         open=np.zeros(row_bits, np.uint64),
         used=np.zeros(row_bits, np.uint64),
         used_from=np.zeros(row_bits, np.uint64),
@@ -86,6 +91,7 @@ def new_workspace(capacity: NDArray[np.float64]) -> Workspace:
         sink_room=np.zeros(nodes),
         sink_open=np.zeros(words, np.uint64),
         carried=np.zeros(nodes),
+        carried_open=np.zeros(words, np.uint64),
         zeros=np.zeros(8),
         levels=np.zeros((most_levels, layers, words), np.uint64),
         seen=np.zeros((layers, words), np.uint64),
@@ -109,6 +115,8 @@ class State(NamedTuple):
     most_levels: int
     capacity: Any
     room: Any
+    all_nodes: Any
+    all_open: Any
     open: Any
     used: Any
     used_from: Any
@@ -118,6 +126,7 @@ class State(NamedTuple):
     sink_room: Any
     sink_open: Any
     carried: Any
+    carried_open: Any
     zeros: Any
     levels: Any
     seen: Any
@@ -140,6 +149,8 @@ def open_state(workspace):
         len(workspace.path_node),
         as_floats(workspace.capacity.ctypes.data),
         as_floats(workspace.room.ctypes.data),
+        as_words(workspace.all_nodes.ctypes.data),
+        as_words(workspace.all_open.ctypes.data),
         as_words(workspace.open.ctypes.data),
         as_words(workspace.used.ctypes.data),
         as_words(workspace.used_from.ctypes.data),
@@ -149,6 +160,7 @@ def open_state(workspace):
         as_floats(workspace.sink_room.ctypes.data),
         as_words(workspace.sink_open.ctypes.data),
         as_floats(workspace.carried.ctypes.data),
+        as_words(workspace.carried_open.ctypes.data),
         as_floats(workspace.zeros.ctypes.data),
         as_words(workspace.levels.ctypes.data),
         as_words(workspace.seen.ctypes.data),
@@ -164,8 +176,12 @@ def open_state(workspace):
 @kernel
 def _mark_all(workspace):
     state = open_state(workspace)
+    for k in range(state.nodes):
+        state.all_nodes[k >> 6] |= bit(k)
     for number in range(state.nodes, workspace.capacity.shape[0] * state.nodes):
         mark_row(state, number)
+        for w in range(number * state.words, (number + 1) * state.words):
+            state.all_open[w] = state.open[w]
 
 
 @kernel
@@ -227,16 +243,13 @@ def send(state, layer, u, v, amount):
     note_edit(state, layer, u, v)
     word = number * state.words + (v >> 6)
     column = ((layer - 1) * state.nodes + v) * state.words + (u >> 6)
-    if left > 0.0:
-        state.open[word] |= bit(v)
-    else:
-        state.open[word] &= ~bit(v)
-    if left < state.capacity[edge]:
-        state.used[word] |= bit(v)
-        state.used_from[column] |= bit(u)
-    else:
-        state.used[word] &= ~bit(v)
-        state.used_from[column] &= ~bit(u)
+    # Without branches: whether an edge fills up is a coin's toss, and a wrong guess of the
+    # processor costs more than all of this.
+    is_open = bit(v) if left > 0.0 else NONE
+    is_used = left < state.capacity[edge]
+    state.open[word] = (state.open[word] & ~bit(v)) | is_open
+    state.used[word] = (state.used[word] & ~bit(v)) | (bit(v) if is_used else NONE)
+    state.used_from[column] = (state.used_from[column] & ~bit(u)) | (bit(u) if is_used else NONE)
 
 
 @kernel
@@ -286,10 +299,11 @@ def _undo_edits(state):
         state.balance[number] -= flow
         state.balance[below] += flow
         state.room[number * nodes + v] = full
-        if full > 0.0:
-            state.open[number * words + (v >> 6)] |= bit(v)
-        state.used[number * words + (v >> 6)] &= ~bit(v)
-        state.used_from[below * words + (u >> 6)] &= ~bit(u)
+        # Whole words, since all edits of a row are undone before anything reads it again.
+        word = number * words + (v >> 6)
+        state.open[word] = state.all_open[word]
+        state.used[word] = NONE
+        state.used_from[below * words + (u >> 6)] = NONE
     state.edits[0] = 0
     return sound
 
@@ -311,5 +325,7 @@ def _undo_row(state, layer, u):
         state.balance[below + v] += flow
         state.room[row + v] = state.capacity[row + v]
     state.balance[number] -= out
-    mark_row(state, number)
+    for w in range(number * state.words, (number + 1) * state.words):
+        state.open[w] = state.all_open[w]
+        state.used[w] = NONE
     return least == 0.0 and least_room == 0.0
