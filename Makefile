@@ -6,13 +6,14 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
 DEMO := build/demo.npz
 
-.PHONY: help demo test check bench clean
+.PHONY: help demo test check bench clean clean-kernels
 
 help:
 	@echo "make demo    compute and print raw attention, rollout and flow of a small example"
 	@echo "make test    run the whole test suite"
 	@echo "make check   formatting, lint, types, import contracts and tests"
 	@echo "make bench   time attnflow against other solvers; writes benchmarks/results.md"
+	@echo "make clean-kernels   remove the compiled solver, after a change of it"
 	@echo "make clean   remove everything that was built or installed here"
 
 demo: $(VENV)/.core
@@ -34,6 +35,9 @@ check: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/run.py
+
+clean-kernels:
+	find src -name '*.nb[ic]' -delete
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache

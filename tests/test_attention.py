@@ -76,6 +76,16 @@ def test_a_real_hugging_face_model_is_read():
     a = af.Attention(out.attentions, ["a", "b", "c"])
     assert a.weights.shape == (2, 4, 3, 3)
     assert a.weights.dtype == np.float32
+    with pytest.raises(af.InputError, match=r"weights is a BaseModel.*; pass its \.attentions"):
+        _ = af.Attention(out)
+
+
+def test_padding_is_cut_away_as_the_docstring_says():
+    padded = np.zeros((3, 2, 2, 7, 7))  # layer, example, head, query, key
+    padded[:, 0, :, :5, :5] = W
+    padded[:, 0, :, 5:, 0] = 1.0  # what padding attends to is no matter
+    assert af.Attention([w[0, :, :5, :5] for w in padded]) == af.Attention(W)
+    assert af.Attention(padded[:, 0, :, :5, :5]) == af.Attention(W)
 
 
 @pytest.mark.parametrize(
@@ -136,10 +146,11 @@ def test_one_token_works():
     ("weights", "message"),
     [
         (W[0], r"shape \(2, 5, 5\); four axes \(layer, head, query, key\) are wanted"),
-        (W[None], r"shape \(1, 3, 2, 5, 5\).*pass one example: weights\[:, 0\]"),
+        (W[None], r"shape \(1, 3, 2, 5, 5\).*pass one example.*weights\[:, 0, :, :n, :n\]"),
         (0.5, r"shape \(\); four axes"),
         (list(W[0]), r"weights\[0\] has shape \(5, 5\); each layer is \(head, query, key\)"),
         ([W, W], r"weights\[0\] has shape \(3, 2, 5, 5\), a batch of 3; one example is wanted"),
+        ([W, W], r"padded after n tokens, \[w\[0, :, :n, :n\] for w in weights\]"),
         ([W[0], W[0, :1]], r"weights\[1\] has shape \(1, 5, 5\), weights\[0\] \(2, 5, 5\)"),
         (W[:, :, :3], "3 queries and 5 keys; self-attention has as many of both"),
         (W[:0], r"shape \(0, 2, 5, 5\).*none empty"),

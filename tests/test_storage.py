@@ -2,6 +2,7 @@ import json
 import pickle
 import subprocess
 import sys
+import traceback
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -174,6 +175,17 @@ def test_a_file_without_what_is_wanted_says_what_it_holds(tmp_path: Path, suffix
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
+def test_scores_and_graphs_are_told_from_attention(tmp_path: Path, suffix: str):
+    path = tmp_path / f"a{suffix}"
+    af.raw(attention()).save(path)
+    with pytest.raises(af.InputError, match=r"These are scores.*; Attention\.save writes what is"):
+        _ = af.Attention.load(path)
+    attention().graph().save(path)
+    with pytest.raises(af.InputError, match=r"This is a graph.*; Attention\.save writes what is"):
+        _ = af.Attention.load(path)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
 @pytest.mark.parametrize("share", [0.0, 0.001, 0.1, 0.5, 0.9, 0.99])
 def test_a_truncated_file_is_refused(tmp_path: Path, suffix: str, share: float):
     path = tmp_path / f"a{suffix}"
@@ -194,27 +206,37 @@ def test_a_damaged_npz_is_refused(tmp_path: Path):
         _ = af.Attention.load(path)
 
 
+def _assert_no_advice_to_unpickle(error: pytest.ExceptionInfo[af.InputError]) -> None:
+    """NumPy tells how to load a pickle; neither the message nor the traceback may pass it on."""
+    shown = "".join(traceback.format_exception(error.value, limit=0))
+    assert "allow_pickle" not in shown
+    assert "unsafe" not in shown
+
+
 @pytest.mark.parametrize("suffix", SUFFIXES)
 @pytest.mark.parametrize("content", [b"hello, world\n", b"PK\x03\x04" + bytes(60), bytes(100)])
 def test_a_file_of_another_kind_is_refused(tmp_path: Path, suffix: str, content: bytes):
     path = tmp_path / f"a{suffix}"
     _ = path.write_bytes(content)
-    with pytest.raises(af.InputError, match="may be cut off or of another kind"):
+    with pytest.raises(af.InputError, match="may be cut off or of another kind") as error:
         _ = af.Attention.load(path)
+    _assert_no_advice_to_unpickle(error)
 
 
 def test_a_pickle_is_refused(tmp_path: Path):
     path = tmp_path / "a.npz"
     _ = path.write_bytes(pickle.dumps({"weights": 1}))
-    with pytest.raises(af.InputError, match="nothing pickled"):
+    with pytest.raises(af.InputError, match=r"not a whole zip archive.*nothing pickled") as error:
         _ = af.Attention.load(path)
+    _assert_no_advice_to_unpickle(error)
 
 
 def test_a_pickled_array_in_an_npz_is_refused(tmp_path: Path):
     path = tmp_path / "a.npz"
     np.savez(path, weights=attention().weights, tokens=np.array(["a", None, "b", "c"], object))
-    with pytest.raises(af.InputError, match="nothing pickled"):
+    with pytest.raises(af.InputError, match=r"tokens holds Python obj.*nothing pickled") as error:
         _ = af.Attention.load(path)
+    _assert_no_advice_to_unpickle(error)
 
 
 def test_a_single_array_under_the_name_npz_is_refused(tmp_path: Path):
@@ -319,6 +341,9 @@ def test_without_safetensors_the_error_says_what_to_install(
     monkeypatch.setitem(sys.modules, "safetensors", None)
     with pytest.raises(af.MissingDependencyError, match=r"pip install \"attnflow\[safetensors\]\""):
         attention().save(tmp_path / "a.safetensors")
+    with pytest.raises(af.MissingDependencyError):
+        storage.check_packages("a.safetensors")
+    storage.check_packages("a.npz")
 
 
 def test_settings_in_a_file_are_json(tmp_path: Path):

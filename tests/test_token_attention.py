@@ -53,10 +53,22 @@ def test_a_row_is_found_by_layer_and_query():
     t = token_attention()
     assert t.row(6, 0).tolist() == [3, 4, 5]
     assert t.row(1, 4).tolist() == [6, 7, 8]
-    with pytest.raises(af.InputError, match=r"layer 2 was not computed; layers are \(6, 1\)"):
+    with pytest.raises(af.InputError, match=r"layer 2 was not computed; layers are 6, 1$"):
         _ = t.row(2, 0)
-    with pytest.raises(af.InputError, match=r"query 1 was not computed; queries are \(4, 0\)"):
+    with pytest.raises(af.InputError, match=r"query 1 was not computed; queries are 4, 0$"):
         _ = t.row(6, 1)
+
+
+def test_a_row_is_not_found_by_the_name_of_a_token():
+    name: Any = "<s>"
+    with pytest.raises(af.InputError, match="query is '<s>'; a position is wanted, one of 4, 0"):
+        _ = token_attention().row(6, name)
+
+
+def test_a_long_list_of_queries_is_cut_short():
+    t = af.TokenAttention(np.ones((1, 50, 1)), ["a"], [1], range(50), "rollout")
+    with pytest.raises(af.InputError, match=r"queries are 0, 1, 2, …, 49$"):
+        _ = t.row(1, 50)
 
 
 def test_normalized_rows_sum_to_one_and_zeros_stay_zero():
@@ -167,3 +179,33 @@ def test_the_notebook_table_is_small_and_escaped():
     many = af.TokenAttention(np.ones((1, 50, 60)), map(str, range(60)), [1], range(50), "rollout")
     assert many._repr_html_().count("<tr>") == 12  # names, ten queries, and "…"
     assert len(many._repr_html_()) < 4000
+
+
+@pytest.mark.parametrize(
+    ("changes", "heading"),
+    [
+        ({}, "<th>0 &lt;s&gt;</th>"),
+        ({"tokens": ["0", "1"]}, "<th>0</th>"),
+        ({"settings": {"onto": 1}}, "<th>0</th>"),
+        ({"queries": [1, 0]}, "<th>0</th>"),
+        ({"scores": np.ones((2, 1, 2)), "queries": [0]}, "<th>0</th>"),
+    ],
+)
+def test_the_notebook_table_names_queries_that_are_the_tokens(
+    changes: dict[str, Any], heading: str
+):
+    fields = {"scores": np.ones((2, 2, 2)), "tokens": ["<s>", "b"], "queries": [0, 1]}
+    html = token_attention(**(fields | changes))._repr_html_()
+    assert html.count(f"<tr>{heading}<td>") == 1
+
+
+def test_the_notebook_table_of_flow_says_whether_it_is_saturated():
+    assert "layer 1, not saturated</caption>" in token_attention()._repr_html_()
+    last = token_attention(saturated=[False, True])._repr_html_()
+    assert "layer 1, saturated</caption>" in last
+    single: dict[str, Any] = {"scores": np.ones((2, 1, 3)), "queries": [0]}
+    ceiling = token_attention(**single, saturated=[False, True])._repr_html_()
+    assert "layer 1, scores at their ceiling</caption>" in ceiling
+    assert "layer 1</caption>" in token_attention(**single)._repr_html_()
+    unmarked = token_attention(method="rollout", saturated=None)._repr_html_()
+    assert "layer 1</caption>" in unmarked

@@ -30,6 +30,12 @@ _TOLERANCE_BFLOAT16 = 2.0**-8
 # A softmax in float32 is within this; anything further off is renormalised. Chosen here.
 _ROUNDING = 1e-6
 
+# What a file is that holds this instead of weights.
+_OTHER_FILES = {
+    "scores": "These are scores, computed already; Attention.save writes what is wanted",
+    "layer_1": "This is a graph, heads fused already; Attention.save writes what is wanted",
+}
+
 
 @dataclass(frozen=True, slots=True, init=False, repr=False, eq=False)
 class Attention:
@@ -40,9 +46,11 @@ class Attention:
     weights
         Attention weights (layer, head, query, key), see the convention in `attnflow.attention`:
         anything NumPy can read, torch and JAX included. Or a sequence of one (head, query, key) or
-        (1, head, query, key) array a layer, as Hugging Face models return. float32 and float64
-        are kept, half precisions become float32. Rows sum to one; a row that is off by at most
-        1e-3 (rounding in half precision; 2⁻⁸ where the weights come as bfloat16) is renormalised.
+        (1, head, query, key) array a layer, as Hugging Face models return in `.attentions`. Of a
+        padded batch, pass one example without its padding: `[w[0, :, :n, :n] for w in attentions]`
+        for the first, padded after n tokens. float32 and float64 are kept, half precisions become
+        float32. Rows sum to one; a row that is off by at most 1e-3 (rounding in half precision;
+        2⁻⁸ where the weights come as bfloat16) is renormalised.
     tokens
         Names of the positions; by default "0", "1", ….
     causal
@@ -166,7 +174,9 @@ class Attention:
     @classmethod
     def load(cls, path: storage.PathLike) -> Self:
         """Read a file with `weights`, and `tokens` and `causal` where it has them."""
-        record = storage.read(path, required=("weights",), optional=("tokens", "causal"))
+        record = storage.read(
+            path, required=("weights",), optional=("tokens", "causal"), others=_OTHER_FILES
+        )
         with storage.naming(path):
             causal = record.get("causal", np.zeros((), dtype=bool))
             if not isinstance(causal, np.ndarray) or causal.size != 1 or causal.dtype.kind != "b":
@@ -219,6 +229,10 @@ def _four_axes(weights: object) -> checked.Floats:
     )
     if weights is None:
         raise InputError(f"weights is None. {hint}")
+    if hasattr(weights, "attentions"):
+        raise InputError(
+            f"weights is a {type(weights).__name__}, all that a model gave; pass its .attentions"
+        )
     if isinstance(weights, list | tuple):
         each = [_layer(w, i, hint) for i, w in enumerate(cast("list[object]", weights))]
         if not each:
@@ -235,7 +249,11 @@ def _four_axes(weights: object) -> checked.Floats:
     else:
         array = checked.floats(weights, "weights")
     if array.ndim != 4:
-        batch = " Of a batch, pass one example: weights[:, 0]" if array.ndim == 5 else ""
+        batch = (
+            " Of a batch, pass one example, its padding cut away: weights[:, 0, :, :n, :n]"
+            if array.ndim == 5
+            else ""
+        )
         raise InputError(
             f"weights has shape {array.shape}; four axes (layer, head, query, key) are wanted."
             f"{batch}"
@@ -259,7 +277,8 @@ def _layer(weights: object, i: int, hint: str) -> checked.Floats:
     if layer.ndim == 4 and layer.shape[0] != 1:
         raise InputError(
             f"weights[{i}] has shape {layer.shape}, a batch of {layer.shape[0]}; one example is "
-            "wanted: pass [w[0] for w in weights] for the first"
+            "wanted: pass [w[0] for w in weights] for the first, or, where it is padded after n "
+            "tokens, [w[0, :, :n, :n] for w in weights]"
         )
     if layer.ndim not in (3, 4):
         raise InputError(

@@ -48,13 +48,24 @@ def write(path: PathLike, record: Mapping[str, Stored]) -> None:
             draft.unlink()
 
 
+def check_packages(path: PathLike) -> None:
+    """Raise before any work where the format that the name asks for needs a missing package."""
+    if _suffix(Path(path)) == ".safetensors":
+        _ = _safetensors()
+
+
 def read(
-    path: PathLike, *, required: Sequence[str], optional: Sequence[str] = ()
+    path: PathLike,
+    *,
+    required: Sequence[str],
+    optional: Sequence[str] = (),
+    others: Mapping[str, str] | None = None,
 ) -> dict[str, Stored]:
     """Read what is named in `required`, and what is named in `optional` where it is there.
 
     An optional name may hold a star, as in `layer_*`. Whatever else the file holds is left alone.
-    A file that is missing, cut off, of another kind or without a required name is an InputError.
+    A file that is missing, cut off, of another kind or without a required name is an InputError;
+    `others` says of a name that gives another kind away what to tell about it.
     """
     source = Path(path)
     reader = {".npz": _read_npz, ".safetensors": _read_safetensors}[_suffix(source)]
@@ -62,9 +73,10 @@ def read(
     def wanted(keys: Iterable[str]) -> list[str]:
         found = sorted(keys)
         if missing := [name for name in required if name not in found]:
+            hints = [hint for name, hint in (others or {}).items() if name in found]
             raise InputError(
                 f"{source} has no {', '.join(missing)}. It holds {', '.join(found) or 'nothing'}; "
-                f"wanted are {', '.join(required)}. Is it the right file?"
+                f"wanted are {', '.join(required)}. {(*hints, 'Is it the right file?')[0]}"
             )
         patterns = (*required, *optional)
         return [key for key in found if any(fnmatch.fnmatchcase(key, p) for p in patterns)]
@@ -124,15 +136,28 @@ def _write_npz(path: Path, record: Mapping[str, Stored]) -> None:
 def _read_npz(path: Path, wanted: _Wanted) -> dict[str, Stored]:
     # Opened here, so that it is closed again when NumPy gives up half-way.
     with path.open("rb") as file:
-        archive: object = np.load(file, allow_pickle=False)
-        if not isinstance(archive, np.lib.npyio.NpzFile):
-            raise InputError(f"{path} holds one array without a name; write it with np.savez")
-        with cast("Any", archive) as arrays:
-            record = {name: arrays[name] for name in wanted(arrays.files)}
+        # Looked at before NumPy does, which takes all else for a pickle and tells how to load it.
+        if not zipfile.is_zipfile(file):
+            _ = file.seek(0)
+            if file.read(6) == b"\x93NUMPY":
+                raise InputError(f"{path} holds one array without a name; write it with np.savez")
+            raise ValueError("it is not a whole zip archive, which every .npz file is")
+        _ = file.seek(0)
+        with cast("Any", np.lib.npyio.NpzFile)(file, allow_pickle=False) as arrays:
+            record = {name: _member(arrays, name) for name in wanted(arrays.files)}
     for name, array in record.items():
         if not isinstance(array, np.ndarray):  # a member of the archive that is not .npy
             raise InputError(f"{path} holds {name}, but not as an array; write it with np.savez")
     return {name: _plain(array) for name, array in record.items()}
+
+
+def _member(arrays: Mapping[str, Any], name: str) -> Any:
+    try:
+        return arrays[name]
+    except ValueError as reason:
+        if "allow_pickle" not in str(reason):
+            raise
+        raise ValueError(f"{name} holds Python objects") from None
 
 
 def _plain(array: NDArray[Any]) -> Stored:

@@ -1,7 +1,7 @@
 """TokenAttention: what comes out."""
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Self, TypeAlias, cast, get_args
 
@@ -41,7 +41,8 @@ class TokenAttention:
         How the scores were made; with the attention, enough to compute them again.
     saturated
         One truth value a layer: True where flow gave the same for every query that was computed,
-        so that the layer tells nothing about the query. By default False everywhere.
+        so that the layer tells nothing about the query; `flow` says what it means for a single
+        query. By default False everywhere.
 
     Notes
     -----
@@ -144,10 +145,14 @@ class TokenAttention:
         >>> TokenAttention([[[0.5, 0.5]]], ["a", "b"], [6], [0], "rollout").row(6, 0)
         array([0.5, 0.5])
         """
+        if isinstance(cast("object", query), str):
+            raise InputError(
+                f"query is {query!r}; a position is wanted, one of {_listed(self.queries)}"
+            )
         if layer not in self.layers:
-            raise InputError(f"layer {layer} was not computed; layers are {self.layers}")
+            raise InputError(f"layer {layer} was not computed; layers are {_listed(self.layers)}")
         if query not in self.queries:
-            raise InputError(f"query {query} was not computed; queries are {self.queries}")
+            raise InputError(f"query {query} was not computed; queries are {_listed(self.queries)}")
         return self.scores[self.layers.index(layer), self.queries.index(query)]
 
     def save(self, path: storage.PathLike) -> None:
@@ -199,15 +204,46 @@ class TokenAttention:
 
     def _repr_html_(self) -> str:
         """The scores of the last layer, as far as they fit."""
+        # With one query for each input token they are the same positions. Otherwise the layer may
+        # be of another size, which is not known here.
+        whole = self.queries == tuple(range(len(self.tokens))) and self.settings.get("onto", 0) == 0
+        names = self.tokens if whole else ()
         tokens = self.tokens[:_COLUMNS_SHOWN]
         more = ["…"] if len(self.tokens) > _COLUMNS_SHOWN else []
         rows = [
-            [str(query), *(f"{score:.3f}" for score in scores[:_COLUMNS_SHOWN]), *more]
+            [
+                position_name(query, names),
+                *(f"{score:.3f}" for score in scores[:_COLUMNS_SHOWN]),
+                *more,
+            ]
             for query, scores in zip(self.queries, self.scores[-1], strict=True)
         ]
         below = [["…"]] if len(rows) > _ROWS_SHOWN else []
+        caption = f"{self!r}, layer {self.layers[-1]}"
+        several = len(self.queries) > 1  # a single query is compared with nothing, see `flow`
+        if self.saturated[-1]:
+            caption += ", saturated" if several else ", scores at their ceiling"
+        elif self.method == "flow" and several:
+            caption += ", not saturated"
         return html_table(
-            f"{self!r}, layer {self.layers[-1]}",
+            caption,
             ["query", *tokens, *more],
             rows[:_ROWS_SHOWN] + below,
         )
+
+
+def position_name(position: int, tokens: Sequence[str]) -> str:
+    """A position with its token, or alone where it has none or the token is its number.
+
+    >>> position_name(0, ["[CLS]"]), position_name(1, ["0", "1"]), position_name(2, [])
+    ('0 [CLS]', '1', '2')
+    """
+    number = str(position)
+    named = position < len(tokens) and tokens[position] != number
+    return f"{number} {tokens[position]}" if named else number
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    """Numbers for an error, cut short where there are many."""
+    shown = [str(number) for number in numbers]
+    return ", ".join(shown if len(shown) <= 10 else [*shown[:3], "…", shown[-1]])

@@ -1,5 +1,9 @@
+import os
+import pty
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -30,3 +34,34 @@ def attention_file(tmp_path: Path) -> Path:
     path = tmp_path / "attention.npz"
     random_attention(3, 2, 4, seed=1, tokens=["[CLS]", "the", "key", "the"]).save(path)
     return path
+
+
+def _on_terminal(
+    command: list[str | Path], *, stream: Literal["stdout", "stderr"], env: dict[str, str]
+) -> str:
+    leader, follower = pty.openpty()
+    process = subprocess.Popen(
+        command,
+        env=env,
+        stdout=follower if stream == "stdout" else None,
+        stderr=follower if stream == "stderr" else None,
+    )
+    os.close(follower)
+    shown = b""
+    while True:
+        try:
+            part = os.read(leader, 4096)
+        except OSError:  # the end, as Linux tells it
+            break
+        if not part:
+            break
+        shown += part
+    os.close(leader)
+    assert process.wait() == 0
+    return shown.decode()
+
+
+@pytest.fixture
+def on_terminal() -> Callable[..., str]:
+    """Run a command with one of its streams on a terminal; gives what the terminal shows."""
+    return _on_terminal

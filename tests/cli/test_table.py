@@ -38,12 +38,32 @@ def test_a_table_that_is_too_wide_shows_the_highest_scores_of_each_query() -> No
     scores[0, :, 7] = 0.5
     scores[0, :, 3] = 0.25
     lines = table(_flow(scores, [f"t{i}" for i in range(n)]), 1, width=80).splitlines()
-    assert lines[1] == "(the 5 highest scores of each query)"
+    assert lines[1] == (
+        "(the 5 highest scores of each query; for all: --json, --out, a wider terminal)"
+    )
     assert re.split(" {2,}", lines[2]) == [
         "0 t0", "0.500 7 t7", "0.250 3 t3", "0.000 0 t0", "0.000 1 t1", "0.000 2 t2",
     ]  # fmt: skip
     assert len(lines) == 2 + n
     assert max(map(len, lines)) <= 80
+
+
+def test_a_table_of_any_width_is_not_cut() -> None:
+    lines = table(_flow(np.zeros((1, 40, 40)), ["token"] * 40), 1, width=None).splitlines()
+    assert len(lines[2].split()) == 2 + 40
+
+
+def test_few_tokens_are_not_cut_since_it_would_take_more_room() -> None:
+    lines = table(_flow(np.zeros((1, 1, 5)), ["token"] * 5), 1, width=10).splitlines()
+    assert lines[1].split() == ["token"] * 5
+
+
+def test_without_token_names_the_position_is_printed_once() -> None:
+    names = [str(i) for i in range(40)]
+    whole = table(_flow(np.zeros((1, 40, 40)), names), 1, width=None).splitlines()
+    assert whole[2].split() == ["0", *["0.000"] * 40]
+    cut = table(_flow(np.zeros((1, 40, 40)), names), 1, width=80).splitlines()
+    assert re.split(" {2,}", cut[2])[:2] == ["0", "0.000 0"]
 
 
 def test_columns_line_up_under_wide_characters() -> None:
@@ -71,8 +91,25 @@ def test_the_note_names_the_saturated_layers_and_what_this_means() -> None:
     )
 
 
+def test_the_note_says_how_many_queries_were_compared() -> None:
+    result = _flow(np.ones((1, 2, 3)), ["a", "b", "c"], saturated=(True,))
+    assert saturation_note(result) == (
+        "Saturated: layer 1. There the 2 queries computed have the same scores, "
+        "so they say nothing about the query."
+    )
+
+
+def test_the_note_on_one_query_compares_nothing() -> None:
+    result = _flow(np.ones((2, 1, 3)), ["a", "b", "c"], saturated=(False, True))
+    assert saturation_note(result) == (
+        "At their ceiling: layer 2. Each score there is the most that the query may take or the "
+        "token may give, whatever the layers between do."
+    )
+    assert saturation_note(_flow(np.ones((2, 1, 3)), ["a", "b", "c"])) == ""
+
+
 def test_the_note_says_when_no_layer_is_saturated() -> None:
-    assert "no layer" in saturation_note(_flow(np.ones((1, 2, 2)), ["a", "b"]))
+    assert saturation_note(_flow(np.ones((1, 2, 2)), ["a", "b"])) == "Saturated: no layer."
 
 
 def test_rollout_has_no_note() -> None:

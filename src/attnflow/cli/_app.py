@@ -1,8 +1,9 @@
 """The command line's shape: the program, its options and its commands."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from attnflow import __version__
 from attnflow.cli._compute import compute
@@ -24,9 +25,22 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["--help", "-h"]},
 )
-_ = app.command()(compute)
-_ = app.command()(generate)
+
+
+class _Command(TyperCommand):
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except typer.BadParameter as error:
+            # Typer passes on how pydantic words any ValueError.
+            error.message = error.message.removeprefix("Value error, ")
+            raise
+
+
+_ = app.command(cls=_Command)(compute)
+_ = app.command(cls=_Command)(generate)
 
 
 def _print_version(asked: bool) -> None:  # noqa: FBT001 - typer calls it

@@ -2,14 +2,15 @@
 
 import json
 import shutil
+import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from attnflow.attention import Attention
-from attnflow.cli._exit_codes import with_exit_codes
-from attnflow.cli._options import below_one, output_path, positions
+from attnflow.cli._exit_codes import exit_codes
+from attnflow.cli._options import below_one, file_path, output_path, positions, wrong
 from attnflow.cli._progress import progress_bar
 from attnflow.cli._table import saturation_note, table
 from attnflow.graph import AttentionGraph
@@ -21,7 +22,7 @@ from attnflow.token_attention import Method, TokenAttention
 _RESIDUAL = {"raw": 0.0, "rollout": 0.5, "flow": 0.5}
 
 
-@with_exit_codes
+@exit_codes()
 def compute(
     source: Annotated[
         Path,
@@ -37,8 +38,8 @@ def compute(
         Path | None,
         typer.Option(
             metavar="OUT",
-            help="File for scores, layers, queries and tokens, .npz or .safetensors; "
-            "an existing one is replaced.",
+            help="File for scores, layers, queries, tokens, method, settings and saturated; "
+            ".npz or .safetensors; an existing one is replaced.",
         ),
     ] = None,
     as_json: Annotated[
@@ -48,10 +49,10 @@ def compute(
         ),
     ] = False,
     layers: Annotated[
-        str | None, typer.Option(metavar="1,6", help="Layers, from 1.  [default: all]")
+        str | None, typer.Option(metavar="1,4-6", help="Layers, from 1.  [default: all]")
     ] = None,
     queries: Annotated[
-        str | None, typer.Option(metavar="0,3", help="Positions, from 0.  [default: all]")
+        str | None, typer.Option(metavar="0,3-5", help="Positions, from 0.  [default: all]")
     ] = None,
     onto: Annotated[
         int | None,
@@ -101,7 +102,8 @@ def compute(
         ("--threads", threads, method == "flow"),
     ):
         if value is not None and not allowed:
-            raise typer.BadParameter(f"it has no meaning with --method {method}", param_hint=option)
+            raise wrong(option, f"it has no meaning with --method {method}")
+    source = file_path(source, option="IN")
     wanted_layers = positions(layers, option="--layers", lowest=1)
     wanted_queries = positions(queries, option="--queries", lowest=0)
     residual = _RESIDUAL[method] if residual is None else residual
@@ -174,7 +176,8 @@ def _summary(result: TokenAttention, out: Path) -> str:
 
 
 def _tables(result: TokenAttention, *, every_layer: bool) -> str:
-    width = shutil.get_terminal_size(fallback=(100, 24)).columns
+    # Only a terminal has an edge: a file or another program gets everything.
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     layers = result.layers if every_layer else result.layers[-1:]
     blocks = [table(result, layer, width=width) for layer in layers]
     return "\n\n".join(filter(None, [*blocks, saturation_note(result)])) + "\n"

@@ -1,10 +1,9 @@
-"""How a command ends: with one line and a code, never with a traceback for what users meet."""
+"""How the program ends: with one line and a code, never with a traceback for what users meet."""
 
 import os
 import sys
-from collections.abc import Callable
-from functools import wraps
-from typing import ParamSpec
+from collections.abc import Generator
+from contextlib import contextmanager
 
 import typer
 
@@ -14,24 +13,33 @@ _FAILED = 1
 _INTERRUPTED = 130  # 128 + SIGINT, as shells count
 _READER_GONE = 141  # 128 + SIGPIPE
 
-_Parameters = ParamSpec("_Parameters")
+
+@contextmanager
+def exit_codes() -> Generator[None]:
+    """Turn what may end the program early into its exit code; usage errors are typer's (2)."""
+    try:
+        yield
+    except AttnflowError as error:
+        _print_error(str(error))
+        raise SystemExit(_FAILED) from error
+    except KeyboardInterrupt as interrupt:
+        raise SystemExit(_INTERRUPTED) from interrupt
+    except BrokenPipeError as error:
+        _drop_output()
+        raise SystemExit(_READER_GONE) from error
+    except OSError as error:
+        # Errors about files are the library's and name them; what is left came from a stream.
+        if error.filename is not None:
+            raise
+        _drop_output()
+        _print_error(f"the output cannot be written: {error.strerror}")
+        raise SystemExit(_FAILED) from error
 
 
-def with_exit_codes(command: Callable[_Parameters, None]) -> Callable[_Parameters, None]:
-    """Turn what may end a command early into its exit code; usage errors are typer's (2)."""
+def _print_error(reason: str) -> None:
+    typer.echo(f"error: {' '.join(reason.split())}", err=True)
 
-    @wraps(command)
-    def run(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> None:
-        try:
-            command(*args, **kwargs)
-        except AttnflowError as error:
-            typer.echo(f"error: {' '.join(str(error).split())}", err=True)
-            raise typer.Exit(_FAILED) from error
-        except KeyboardInterrupt as interrupt:
-            raise typer.Exit(_INTERRUPTED) from interrupt
-        except BrokenPipeError as error:
-            # Python flushes stdout once more when it ends; let it flush into nothing.
-            _ = os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise typer.Exit(_READER_GONE) from error
 
-    return run
+def _drop_output() -> None:
+    """Python flushes stdout once more when it ends; let it flush into nothing."""
+    _ = os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -5,12 +5,12 @@ from typing import Annotated
 
 import typer
 
-from attnflow.cli._exit_codes import with_exit_codes
-from attnflow.cli._options import output_path
+from attnflow.cli._exit_codes import exit_codes
+from attnflow.cli._options import output_path, wrong
 from attnflow.synthetic import random_attention
 
 
-@with_exit_codes
+@exit_codes()
 def generate(
     out: Annotated[
         Path, typer.Argument(metavar="OUT", help="File to write, .npz or .safetensors.")
@@ -33,7 +33,7 @@ def generate(
     out = output_path(out, option="OUT")
     names = tokens.split()
     if not names:
-        raise typer.BadParameter("there is no token in it", param_hint="--tokens")
+        raise wrong("--tokens", "there is no token in it")
     attention = random_attention(layers, heads, len(names), seed=seed, causal=causal, tokens=names)
     attention.save(out)
     typer.echo(

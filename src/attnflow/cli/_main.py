@@ -2,14 +2,29 @@
 
 import io
 import sys
+from typing import TextIO
 
 from attnflow.cli._app import app
+from attnflow.cli._exit_codes import exit_codes
 
 
 def main() -> None:
     """Run the command line on the arguments of this process, and exit with its code."""
+    sys.stdout = _buffered(sys.stdout)
     for stream in (sys.stdout, sys.stderr):
         # A token that the terminal's encoding lacks is spelled out instead of ending the program.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    app(prog_name="attnflow")
+    with exit_codes():
+        app(prog_name="attnflow")
+
+
+def _buffered(stream: TextIO) -> TextIO:
+    """The stream, with a buffer that PYTHONUNBUFFERED leaves out.
+
+    The system may write a part of a long text. Without a buffer the rest is lost and nothing
+    raised; a buffer writes the rest too, or raises.
+    """
+    if isinstance(getattr(stream, "buffer", None), io.RawIOBase):
+        return open(stream.fileno(), "w", encoding=stream.encoding, closefd=False)
+    return stream

@@ -1,34 +1,48 @@
 """Option values that typer cannot check by itself; a bad one is a usage error (exit code 2)."""
 
+import re
 from pathlib import Path
 
 import typer
 
+from attnflow import storage
+
 _SUFFIXES = (".npz", ".safetensors")
+# "3" or "0-3". No model has positions of more digits, and a slip must not fill the memory.
+_RANGE = re.compile(r"(\d{1,6})(?:-(\d{1,6}))?", re.ASCII)
+
+
+def wrong(option: str, reason: str) -> typer.BadParameter:
+    """The error about an option or argument, its name quoted as typer quotes it."""
+    return typer.BadParameter(reason, param_hint=f"'{option}'")
 
 
 def positions(text: str | None, *, option: str, lowest: int) -> tuple[int, ...] | None:
-    """Positions from text such as "1,6"; None, for "all of them", where the option is not given.
+    """Positions from text such as "1,4-6"; None, for "all of them", where the option is not given.
 
-    >>> positions("1,6", option="--layers", lowest=1)
-    (1, 6)
+    >>> positions("1,4-6", option="--layers", lowest=1)
+    (1, 4, 5, 6)
     """
     if text is None:
         return None
-    parts = [part.strip() for part in text.split(",")]
-    # isdecimal alone would let other scripts' digits through
-    if not all(part.isascii() and part.isdecimal() for part in parts):
-        raise typer.BadParameter(
-            f"got {text!r}; give whole numbers separated by commas, as in 1,6", param_hint=option
-        )
-    numbers = tuple(int(part) for part in parts)
+    numbers: list[int] = []
+    for part in text.split(","):
+        match = _RANGE.fullmatch(part.strip())
+        if match is None:
+            raise wrong(
+                option,
+                f"got {text!r}; give whole numbers, as in {lowest},{lowest + 3} or "
+                f"{lowest}-{lowest + 3}",
+            )
+        first, last = int(match[1]), int(match[2] or match[1])
+        if last < first:
+            raise wrong(option, f"got {text!r}; a range goes up, as in {last}-{first}")
+        numbers += range(first, last + 1)
     if min(numbers) < lowest:
-        raise typer.BadParameter(
-            f"got {text!r}; the lowest possible number is {lowest}", param_hint=option
-        )
+        raise wrong(option, f"got {text!r}; the lowest possible number is {lowest}")
     if len(set(numbers)) < len(numbers):
-        raise typer.BadParameter(f"got {text!r}; a number is given twice", param_hint=option)
-    return numbers
+        raise wrong(option, f"got {text!r}; a number is given twice")
+    return tuple(numbers)
 
 
 def below_one(value: float, *, option: str) -> float:
@@ -38,10 +52,17 @@ def below_one(value: float, *, option: str) -> float:
     0.5
     """
     if not 0.0 <= value < 1.0:  # NaN fails here too
-        raise typer.BadParameter(
-            f"got {value}; give a number from 0 up to, but not including, 1", param_hint=option
-        )
+        raise wrong(option, f"got {value}; give a number from 0 up to, but not including, 1")
     return value
+
+
+def file_path(path: Path, *, option: str) -> Path:
+    """Refuse the dash that means a standard stream elsewhere: these formats need a file."""
+    if str(path) == "-":
+        raise wrong(
+            option, f"a file is wanted, not a stream; its name ends in {' or '.join(_SUFFIXES)}"
+        )
+    return path
 
 
 def output_path(path: Path, *, option: str, source: Path | None = None) -> Path:
@@ -49,16 +70,14 @@ def output_path(path: Path, *, option: str, source: Path | None = None) -> Path:
 
     `source` is the file read; writing the result over it would destroy it.
     """
+    path = file_path(path, option=option)
     if path.suffix.lower() not in _SUFFIXES:
-        raise typer.BadParameter(
-            f"got {str(path)!r}; the name must end in {' or '.join(_SUFFIXES)}", param_hint=option
-        )
+        raise wrong(option, f"got {str(path)!r}; the name must end in {' or '.join(_SUFFIXES)}")
+    storage.check_packages(path)
     if not path.parent.is_dir():
-        raise typer.BadParameter(f"there is no folder {str(path.parent)!r}", param_hint=option)
+        raise wrong(option, f"there is no folder {str(path.parent)!r}")
     if path.is_dir():
-        raise typer.BadParameter(f"{str(path)!r} is a folder", param_hint=option)
+        raise wrong(option, f"{str(path)!r} is a folder")
     if source is not None and path.exists() and source.exists() and path.samefile(source):
-        raise typer.BadParameter(
-            f"{str(path)!r} is the file to read; choose another name", param_hint=option
-        )
+        raise wrong(option, f"{str(path)!r} is the file to read; choose another name")
     return path

@@ -1,22 +1,31 @@
-"""A progress bar on stderr for work that takes more than a second."""
+"""What stderr shows while work takes more than a moment."""
 
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from threading import Timer
 
+import typer
+
+# Until the first report nobody can tell whether code is being compiled, loaded or run already.
+_STARTING = "starting (the first run compiles)"  # short: with the bar it fits 80 columns
+_STARTING_LINE = "starting; the first run after installing compiles code, for up to a minute"
+
 
 @contextmanager
 def progress_bar(
-    label: str, *, after: float = 1.0
-) -> Generator[Callable[[int, int], None] | None, None, None]:
-    """Give the callback `progress(done, total)` of a bar that appears `after` seconds of work.
+    label: str, *, bar_after: float = 1.0, line_after: float = 3.0
+) -> Generator[Callable[[int, int], None]]:
+    """Give the callback `progress(done, total)` of a bar that appears `bar_after` seconds of work.
 
-    Where stderr is not a terminal there is nobody to watch: the callback is None and nothing is
-    written.
+    Where stderr is not a terminal there is nobody to watch a bar: one line is written if nothing
+    is reported for `line_after` seconds. Chosen: loading compiled code takes one of them, which is
+    not worth a line in a log.
     """
     if not sys.stderr.isatty():
-        yield None
+        line = f"{label}: {_STARTING_LINE}"
+        with _later(line_after, lambda: typer.echo(line, err=True)) as timer:
+            yield lambda _done, _total: timer.cancel()
         return
 
     from rich.console import Console
@@ -30,22 +39,32 @@ def progress_bar(
 
     bar = Progress(
         TextColumn("{task.description}"),
-        BarColumn(),
+        BarColumn(bar_width=30),
         TaskProgressColumn(),
         TimeElapsedColumn(),
         console=Console(stderr=True),
         transient=True,
     )
-    task = bar.add_task(label, total=None)
-    # A timer and not the callback starts the bar: compiling the kernels may take the first
-    # seconds, and nothing is reported meanwhile.
-    timer = Timer(after, bar.start)
+    task = bar.add_task(_STARTING, total=None)
+    try:
+        # A timer and not the callback starts the bar: nothing is reported while code compiles.
+        with _later(bar_after, bar.start):
+            yield lambda done, total: bar.update(
+                task, description=label, completed=done, total=total
+            )
+    finally:
+        if bar.live.is_started:
+            bar.stop()
+
+
+@contextmanager
+def _later(seconds: float, action: Callable[[], None]) -> Generator[Timer]:
+    """Do something after some seconds, unless the work is over or the timer cancelled by then."""
+    timer = Timer(seconds, action)
     timer.daemon = True
     timer.start()
     try:
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+        yield timer
     finally:
         timer.cancel()
         timer.join()
-        if bar.live.is_started:
-            bar.stop()

@@ -5,42 +5,54 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from attnflow.token_attention import TokenAttention
+from attnflow.token_attention import TokenAttention, position_name
 
 _MOST_TOKENS = 5  # shown for each query where the whole row is too wide; chosen to fit 80 columns
+_CUT = (
+    f"(the {_MOST_TOKENS} highest scores of each query; for all: --json, --out, a wider terminal)"
+)
 _GAP = "  "
 
 
-def table(token_attention: TokenAttention, layer: int, *, width: int) -> str:
+def table(token_attention: TokenAttention, layer: int, *, width: int | None) -> str:
     """Scores of one layer: a row for each query, a column for each token.
 
     Where the columns do not fit into `width` characters, each query is shown with the tokens of
-    its highest scores instead.
+    its highest scores instead. None is any width.
     """
     rows = token_attention.scores[token_attention.layers.index(layer)]
     tokens = [_printable(token) for token in token_attention.tokens]
-    queries = _query_names(token_attention.queries, tokens)
+    queries = [position_name(query, tokens) for query in token_attention.queries]
     cells = [["", *tokens]]
     cells += [[name, *map(_number, row.tolist())] for name, row in zip(queries, rows, strict=True)]
     lines = _align(cells)
-    if max(map(_width, lines)) > width:
+    if width is not None and len(tokens) > _MOST_TOKENS and max(map(_width, lines)) > width:
         cells = [[name, *_highest(row, tokens)] for name, row in zip(queries, rows, strict=True)]
-        lines = [f"(the {_MOST_TOKENS} highest scores of each query)", *_align(cells)]
+        lines = [_CUT, *_align(cells)]
     return "\n".join([_title(token_attention, layer), *lines])
 
 
 def saturation_note(token_attention: TokenAttention) -> str:
-    """One line about the layers whose scores are the same for every query, or an empty text."""
-    if token_attention.method != "flow" or len(token_attention.queries) == 1:
+    """One line about the layers whose scores say nothing about the query, or an empty text."""
+    if token_attention.method != "flow":
         return ""
     pairs = zip(token_attention.layers, token_attention.saturated, strict=True)
     layers = [str(layer) for layer, saturated in pairs if saturated]
+    n_queries, n_tokens = token_attention.scores.shape[1:]
     if not layers:
-        return "Saturated: no layer. In each one the scores depend on the query."
-    noun = "layer" if len(layers) == 1 else "layers"
+        # One query is compared with nothing, so there is nothing to deny.
+        return "Saturated: no layer." if n_queries > 1 else ""
+    named = f"{'layer' if len(layers) == 1 else 'layers'} {', '.join(layers)}"
+    if n_queries == 1:
+        return (
+            f"At their ceiling: {named}. Each score there is the most that the query may take or "
+            "the token may give, whatever the layers between do."
+        )
+    # A layer of an Attention has as many positions as there are tokens.
+    every = n_queries == n_tokens
+    which = "every query has" if every else f"the {n_queries} queries computed have"
     return (
-        f"Saturated: {noun} {', '.join(layers)}. There every query has the same scores, "
-        "so they say nothing about the query."
+        f"Saturated: {named}. There {which} the same scores, so they say nothing about the query."
     )
 
 
@@ -53,15 +65,10 @@ def _title(token_attention: TokenAttention, layer: int) -> str:
     return f"{token_attention.method}, layer {layer} ({', '.join(settings)})"
 
 
-def _query_names(queries: Sequence[int], tokens: Sequence[str]) -> list[str]:
-    """Position and token of each query; the position alone where layers differ in size."""
-    return [f"{q} {tokens[q]}" if q < len(tokens) else str(q) for q in queries]
-
-
 def _highest(row: NDArray[np.float64], tokens: Sequence[str]) -> list[str]:
     # stable, so that equal scores come in the order of the tokens
     order = np.argsort(-row, kind="stable")[:_MOST_TOKENS]
-    return [f"{_number(row.item(j))} {j} {tokens[j]}" for j in order.tolist()]
+    return [f"{_number(row.item(j))} {position_name(j, tokens)}" for j in order.tolist()]
 
 
 def _number(score: float) -> str:

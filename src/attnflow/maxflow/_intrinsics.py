@@ -8,6 +8,7 @@ atomically at every call, and a push along one edge is a few nanoseconds: with a
 solver ran three times slower. The caller of a kernel keeps the arrays alive.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numba
@@ -17,15 +18,26 @@ from numba import types
 
 # Kernels compute with whole numbers held in float64 (see `_network`), so sums may be taken in any
 # order; there is no NaN and no infinity in them.
-kernel: Any = numba.njit(
-    nogil=True,
-    cache=True,
-    error_model="numpy",
-    fastmath={"reassoc", "contract", "arcp", "nsz", "nnan", "ninf"},
-)
+_SETTINGS: dict[str, Any] = {
+    "nogil": True,
+    "error_model": "numpy",
+    "fastmath": {"reassoc", "contract", "arcp", "nsz", "nnan", "ninf"},
+}
 
 
-# Typed as Any, like `kernel`: a checker would take the template's signature for the function's.
+def kernel(function: Callable[..., Any]) -> Any:
+    """Compile `function` when it is first called, and keep the code on disk where there is a place.
+
+    Where neither the package's folder nor the user's cache can be written, Numba refuses to keep
+    code. Then every process compiles anew; NUMBA_CACHE_DIR names a place.
+    """
+    try:
+        return numba.njit(cache=True, **_SETTINGS)(function)
+    except (RuntimeError, OSError):
+        return numba.njit(**_SETTINGS)(function)
+
+
+# Typed as Any: a checker would take the template's signature for the function's.
 _intrinsic: Any = numba.extending.intrinsic
 
 

@@ -64,8 +64,8 @@ def flow(
     -----
     Real attention of 128 tokens and 12 layers takes some seconds for all pairs; see the
     benchmarks. The time grows a little faster than the number of pairs times the number of tokens.
-    Memory is `16 · L · n²` bytes for each thread. The first call of three layers or more loads
-    compiled code, and compiles it once on a machine.
+    Memory is `16 · L · n²` bytes for each thread. The first flow of three layers or more compiles
+    the solver, which takes some 20 seconds once an installation.
     Abnar & Zuidema (2020), https://doi.org/10.18653/v1/2020.acl-main.385
 
     Examples

@@ -1,0 +1,116 @@
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import attnflow as af
+from attnflow.synthetic import random_attention
+
+OnTerminal = Callable[..., str]
+COMMAND = Path(sys.executable).with_name("attnflow")
+# Where nothing stands between print and the system; the empty text is Python's "no".
+UNBUFFERED = pytest.mark.parametrize("unbuffered", ["", "1"])
+
+
+@pytest.fixture
+def long_output(tmp_path: Path) -> list[str | Path]:
+    """A command that prints some 160 KB, more than a pipe holds at a time."""
+    path = tmp_path / "big.npz"
+    random_attention(2, 1, 64).save(path)
+    return [COMMAND, "compute", path, "--method", "rollout", "--json"]
+
+
+def test_a_reader_that_goes_away_ends_the_command_quietly(attention_file: Path) -> None:
+    process = subprocess.Popen(
+        [COMMAND, "compute", attention_file, "--method", "raw"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.stderr is not None
+    errors = process.stderr.read()
+    process.stderr.close()
+    assert process.wait() == 141
+    assert errors == ""
+
+
+def test_a_token_that_the_terminal_cannot_show_is_spelled_out(tmp_path: Path) -> None:
+    path = tmp_path / "attention.npz"
+    af.Attention(np.ones((1, 1, 1, 1)), ["▁the"]).save(path)
+    result = subprocess.run(
+        [COMMAND, "compute", path, "--method", "raw"],
+        capture_output=True,
+        check=True,
+        env={**os.environ, "PYTHONIOENCODING": "latin-1"},
+    )
+    assert rb"\u2581the" in result.stdout
+
+
+@UNBUFFERED
+def test_a_slow_reader_gets_everything(long_output: list[str | Path], unbuffered: str) -> None:
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    with subprocess.Popen(long_output, stdout=subprocess.PIPE, env=environment) as process:
+        assert process.stdout is not None
+        parts: list[bytes] = []
+        while part := os.read(process.stdout.fileno(), 16384):
+            parts.append(part)
+            time.sleep(0.01)
+    assert process.returncode == 0
+    assert np.shape(json.loads(b"".join(parts))["scores"]) == (2, 64, 64)
+
+
+@UNBUFFERED
+def test_output_that_is_cut_short_is_an_error(
+    long_output: list[str | Path], tmp_path: Path, unbuffered: str
+) -> None:
+    # At the limit the system writes a part of what it is given; only the next write fails.
+    with (tmp_path / "out.json").open("wb") as out:
+        result = subprocess.run(
+            ["bash", "-c", 'ulimit -f 64 && exec "$@"', "bash", *long_output],  # noqa: S607 - bash, wherever it is
+            stdout=out,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+        )
+    assert result.stderr == "error: the output cannot be written: File too large\n"
+    assert result.returncode == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@UNBUFFERED
+@pytest.mark.parametrize("arguments", [["--help"], ["compute", "attention.npz", "--method", "raw"]])
+def test_a_full_disk_is_an_error_of_one_line(
+    attention_file: Path, arguments: list[str], unbuffered: str
+) -> None:
+    with Path("/dev/full").open("wb") as full:
+        result = subprocess.run(
+            [COMMAND, *arguments],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            cwd=attention_file.parent,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+        )
+    assert result.stderr == "error: the output cannot be written: No space left on device\n"
+    assert result.returncode == 1
+
+
+def test_only_a_terminal_cuts_a_wide_table(tmp_path: Path, on_terminal: OnTerminal) -> None:
+    path = tmp_path / "wide.npz"
+    random_attention(1, 1, 40).save(path)
+    command = [COMMAND, "compute", path, "--method", "raw", "--queries", "0"]
+    environment = {**os.environ, "COLUMNS": "80"}
+    shown = on_terminal(command, stream="stdout", env=environment)
+    assert "(the 5 highest scores of each query" in shown
+    piped = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    assert len(piped.stdout.splitlines()[2].split()) == 1 + 40
