@@ -6,24 +6,23 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
 DEMO := build/demo.npz
 
-.PHONY: help demo test check bench clean clean-kernels
+.PHONY: help demo test check bench clean
 
 help:
 	@echo "make demo    compute and print raw attention, rollout and flow of a small example"
 	@echo "make test    run the whole test suite"
 	@echo "make check   formatting, lint, types, import contracts and tests"
 	@echo "make bench   time attnflow against other solvers; writes benchmarks/results.md"
-	@echo "make clean-kernels   remove the compiled solver, after a change of it"
 	@echo "make clean   remove everything that was built or installed here"
 
-demo: $(VENV)/.core
+demo: $(VENV)/.core $(VENV)/.kernels
 	@mkdir -p $(dir $(DEMO))
 	$(BIN)/attnflow generate $(DEMO)
 	$(BIN)/attnflow compute $(DEMO) --method raw
 	$(BIN)/attnflow compute $(DEMO) --method rollout
 	$(BIN)/attnflow compute $(DEMO) --method flow --layers 3,6
 
-test: $(VENV)/.dev
+test: $(VENV)/.dev $(VENV)/.kernels
 	$(BIN)/python -m pytest
 
 check: $(VENV)/.dev
@@ -33,11 +32,8 @@ check: $(VENV)/.dev
 	$(BIN)/lint-imports
 	$(MAKE) --no-print-directory test
 
-bench: $(VENV)/.dev
+bench: $(VENV)/.dev $(VENV)/.kernels
 	$(BIN)/python benchmarks/run.py
-
-clean-kernels:
-	find src -name '*.nb[ic]' -delete
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
@@ -45,6 +41,12 @@ clean:
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
+
+# Numba's cache does not see a change in a kernel that another file calls, so the compiled code goes
+# whenever one of them changes.
+$(VENV)/.kernels: $(wildcard src/attnflow/maxflow/_*.py) | $(VENV)/bin/python
+	@find src/attnflow/maxflow -name '*.nb[ic]' -delete
+	@touch $@
 
 $(VENV)/.core: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) install -c constraints.txt --editable .

@@ -14,7 +14,7 @@ from plan import AllPairs
 
 import attnflow as af
 
-# How far a peer's value may be from attnflow's. Chosen by the brief of these benchmarks, with room
+# How far a peer's value may be from attnflow's. Chosen here, with room
 # for scipy's 30-bit integers.
 _AGREEMENT = 1e-6
 

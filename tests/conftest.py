@@ -324,12 +324,12 @@ def _certify(layers: Sequence[Matrix], m: Any, source: Node, sink: int, onto: in
     """Assert that `m` proves its value by itself: a feasible flow, and a cut of the same size.
 
     By weak duality no flow exceeds any cut, so the two prove each other. Nothing of attnflow is
-    asked here. `layers` are the capacities; the tolerance is 1e-9 of the largest finite one.
+    asked here. `layers` are the capacities; the tolerance is 1e-9, of the value where it is more.
     """
     top, start = source
     used = range(onto, top)  # indices of the matrices between source and sink
     capacities = [np.asarray(layer, dtype=np.float64) for layer in layers]
-    tolerance = _slack(capacities)
+    tolerance = 1e-9 * max(m.value, min(1.0, _widest(capacities)))
 
     assert [f.shape for f in m.flows] == [c.shape for c in capacities], "flows of other shapes"
     for l, (f, capacity) in enumerate(zip(m.flows, capacities, strict=True)):
@@ -358,10 +358,15 @@ def _certify(layers: Sequence[Matrix], m: Any, source: Node, sink: int, onto: in
     assert abs(size - m.cut_value) <= tolerance, "the cut is not as large as it says"
 
 
+def _widest(layers: Sequence[Matrix]) -> float:
+    """The largest finite weight."""
+    finite = [layer[np.isfinite(layer)] for layer in layers]
+    return float(max((each.max(initial=0.0) for each in finite), default=0.0))
+
+
 def _slack(layers: Sequence[Matrix]) -> float:
     """What two right answers may differ by: 1e-9 of the largest finite weight."""
-    finite = [layer[np.isfinite(layer)] for layer in layers]
-    return 1e-9 * float(max((each.max(initial=0.0) for each in finite), default=0.0))
+    return 1e-9 * _widest(layers)
 
 
 @pytest.fixture(scope="session")
@@ -373,7 +378,7 @@ def certify() -> Callable[..., None]:
 @pytest.fixture(scope="session")
 def agree() -> Callable[..., bool]:
     """Whether two arrays of flow values on `layers` are the same: `agree(a, b, layers)`."""
-    return lambda a, b, layers: np.allclose(a, b, rtol=0, atol=_slack(layers))
+    return lambda a, b, layers: np.allclose(a, b, rtol=1e-9, atol=1e-9 * min(1.0, _widest(layers)))
 
 
 @pytest.fixture(scope="session")

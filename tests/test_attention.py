@@ -315,3 +315,27 @@ def test_the_notebook_table_escapes_tokens():
     html = af.Attention(W, ["<s>", "b", "c", "d", "e"])._repr_html_()
     assert "&lt;s&gt;" in html
     assert "<s>" not in html
+
+
+@pytest.mark.parametrize("causal", ["no", None, 1, np.array([True, False])])
+def test_causal_is_true_or_false_and_nothing_else(causal: Any):
+    with pytest.raises(af.InputError, match="causal"):
+        _ = af.Attention(np.ones((1, 1, 1, 1)), causal=causal)
+
+
+@pytest.mark.parametrize("residual", ["0.5", True, None, 10**400])
+def test_a_residual_that_is_no_number_below_one_is_refused(residual: Any):
+    with pytest.raises(af.InputError, match="residual"):
+        _ = af.Attention(np.ones((1, 1, 1, 1))).graph(residual=residual)
+
+
+def test_masked_arrays_are_refused_since_their_mask_would_be_lost():
+    with pytest.raises(af.InputError, match="masked"):
+        _ = af.Attention(np.ma.masked_array(np.ones((1, 1, 1, 1)), mask=False))
+
+
+def test_heads_that_share_next_to_nothing_still_give_distributions():
+    e = 1e-310
+    heads = [[[[1 - e, e], [e, 1 - e]], [[e, 1 - e], [1 - e, e]]]]
+    layer = af.Attention(heads).graph(heads="min").layers[0]
+    assert np.allclose(layer.sum(axis=1), 1.0)

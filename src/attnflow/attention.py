@@ -9,6 +9,7 @@ paper, layer 0 being the input, so `weights[0]` is layer 1. Heads and positions 
 import functools
 from collections.abc import Iterable
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Literal, Self, TypeAlias, cast, get_args
 
 import numpy as np
@@ -21,8 +22,8 @@ from attnflow.html_table import html_table
 
 Fusion: TypeAlias = Literal["mean", "max", "min"]
 
-# How far the sum of a row may be from one. Chosen by the issue that asked for this type: enough
-# for fp16, whose rounding moves a sum by at most 2⁻¹¹.
+# How far the sum of a row may be from one: enough for fp16, whose rounding moves a sum by at most
+# 2⁻¹¹. Chosen here.
 _TOLERANCE = 1e-3
 # bfloat16 rounds each weight by up to 2⁻⁸ of itself, and so moves a sum by at most that. Chosen
 # here: 1e-3 would refuse real models (all-MiniLM-L6-v2 in bfloat16 is off by up to 2.9e-3).
@@ -77,6 +78,8 @@ class Attention:
     def __init__(
         self, weights: ArrayLike, tokens: Iterable[str] | None = None, *, causal: bool = False
     ) -> None:
+        if not isinstance(cast("object", causal), bool | np.bool):
+            raise InputError(f"causal is {causal!r}; True or False is wanted")
         array = _four_axes(weights)
         tolerance = _TOLERANCE_BFLOAT16 if _is_bfloat16(weights) else _TOLERANCE
         array = _with_rows_of_one(array, tolerance)
@@ -143,7 +146,7 @@ class Attention:
         array([[1. , 0. ],
                [0.2, 0.8]])
         """
-        if heads not in get_args(Fusion):
+        if not isinstance(cast("object", heads), str) or heads not in get_args(Fusion):
             raise InputError(f"heads is {heads!r}; use one of {', '.join(get_args(Fusion))}")
         share = _share(residual, "residual")
         ratio = _share(discard_ratio, "discard_ratio")
@@ -338,13 +341,10 @@ def _place(index: tuple[Any, ...]) -> str:
 
 
 def _share(value: float, name: str) -> float:
-    try:
-        share = float(value)
-    except (TypeError, ValueError):
-        share = np.nan
-    if not 0 <= share < 1:
+    real = isinstance(cast("object", value), Real) and not isinstance(value, bool | np.bool)
+    if not real or not 0 <= value < 1:
         raise InputError(f"{name} is {value!r}; a number of at least 0 and below 1 is wanted")
-    return share
+    return float(value)
 
 
 def _fused(layer: checked.Floats, heads: Fusion) -> NDArray[np.float64]:

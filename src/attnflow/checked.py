@@ -23,6 +23,10 @@ def floats(value: object, name: str) -> Floats:
     >>> floats([[1, 0], [0, 1]], "weights").dtype
     dtype('float64')
     """
+    if np.ma.isMaskedArray(value):
+        raise InputError(
+            f"{name} is a masked array; fill what is masked first, as in value.filled(0)"
+        )
     try:
         array = np.asarray(_on_the_host(value))
     except (TypeError, ValueError, RuntimeError) as reason:
@@ -44,7 +48,7 @@ def floats(value: object, name: str) -> Floats:
 
 
 def _on_the_host(value: object) -> object:
-    if not hasattr(value, "detach"):
+    if not (hasattr(value, "detach") and hasattr(value, "cpu")):
         return value
     tensor = cast("Any", value).detach().cpu()
     narrow = tensor.is_floating_point() and tensor.element_size() < 4
@@ -75,7 +79,13 @@ def token_names(tokens: Iterable[str] | None, count: int) -> tuple[str, ...]:
     """
     if tokens is None:
         return tuple(str(position) for position in range(count))
-    if isinstance(tokens, str | bytes) or not isinstance(cast("object", tokens), Iterable):
+    came: object = tokens
+    flat = getattr(came, "ndim", 1) == 1
+    if (
+        isinstance(came, str | bytes | set | frozenset)
+        or not isinstance(came, Iterable)
+        or not flat
+    ):
         raise InputError(f"tokens is {tokens!r}; a list of {count} strings is wanted")
     names = tuple(tokens)
     for position, name in enumerate(names):

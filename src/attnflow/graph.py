@@ -187,7 +187,8 @@ def edges(
             f"{name}, query {np.argmin(sums)} is left without a key: its heads have none in "
             'common. Use heads="mean" or heads="max"'
         )
-    fused *= (1 - residual) / sums
+    fused /= sums  # first, since one by a tiny sum is beyond float64
+    fused *= 1 - residual
     fused.flat[:: len(fused) + 1] += residual
     fused.setflags(write=False)  # it is the graph's from here on
     return fused

@@ -91,7 +91,7 @@ class TokenAttention:
             raise InputError(f"method is {method!r}; use one of {', '.join(get_args(Method))}")
         numbers = checked.whole_numbers(layers, "layers")
         positions = checked.whole_numbers(queries, "queries")
-        marks = (False,) * len(numbers) if saturated is None else tuple(map(bool, saturated))
+        marks = _marks(saturated, len(numbers))
         if array.shape[:2] != (len(numbers), len(positions)) or len(marks) != len(numbers):
             raise InputError(
                 f"scores has shape {array.shape}, but there are {len(numbers)} layers, "
@@ -247,3 +247,13 @@ def _listed(numbers: Sequence[int]) -> str:
     """Numbers for an error, cut short where there are many."""
     shown = [str(number) for number in numbers]
     return ", ".join(shown if len(shown) <= 10 else [*shown[:3], "…", shown[-1]])
+
+
+def _marks(saturated: object, count: int) -> tuple[bool, ...]:
+    """One truth value a layer, as plain ones; without any, False everywhere."""
+    if saturated is None:
+        return (False,) * count
+    marks = np.asarray(saturated)
+    if marks.dtype.kind != "b" or marks.ndim != 1:
+        raise InputError(f"saturated is {saturated!r}; one truth value a layer is wanted")
+    return tuple(bool(mark) for mark in marks)

@@ -8,7 +8,7 @@ import pytest
 
 from attnflow.maxflow import _state, flow_values
 from attnflow.maxflow._climb import nothing_known
-from attnflow.maxflow._network import network
+from attnflow.maxflow._network import bounds, network
 from attnflow.maxflow._sink import solve_sink
 from attnflow.maxflow._state import new_workspace
 
@@ -17,7 +17,7 @@ Family = Callable[[np.random.Generator], list[Any]]
 
 def assert_as_new(workspace: Any) -> None:
     new = new_workspace(workspace.capacity)
-    for name in ("room", "open", "used", "rewritten"):
+    for name in ("room", "open", "used", "used_from", "rewritten", "balance"):
         assert np.array_equal(getattr(workspace, name), getattr(new, name)), name
     assert workspace.edits[0] == 0
 
@@ -25,7 +25,8 @@ def assert_as_new(workspace: Any) -> None:
 def test_a_solve_leaves_no_flow_behind(family: Family):
     for seed in range(5):
         layers = family(np.random.default_rng(seed))
-        net = network(layers)
+        exponents = bounds(layers).exponents(range(len(layers[-1])))
+        net = network(layers, int(exponents.max()))
         before = net.capacity.copy()
         if net.depth < 3:
             continue  # closed forms

@@ -2,15 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from attnflow import checked
 from attnflow.errors import InputError, SolverError
 from attnflow.html_table import html_table
-from attnflow.maxflow._network import network
+from attnflow.maxflow._network import Matrices, bounds, network
 
-# The largest gap between flow and cut, of the larger of one and the value; chosen by the design.
+# The largest gap between flow and cut; rounding leaves some 1e-12.
 _GAP = 1e-9
 
 
@@ -41,8 +43,23 @@ class MaxFlow:
     cut_value: float
 
     def __post_init__(self) -> None:
-        for array in (*self.flows, *self.cut):
-            array.setflags(write=False)
+        for name in ("flows", "cut"):
+            arrays = tuple(checked.read_only(array) for array in getattr(self, name))
+            object.__setattr__(self, name, arrays)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Through the constructor, so that copies from other processes are read-only as well.
+        return type(self), (self.value, self.flows, self.cut, self.cut_value)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, MaxFlow):
+            return NotImplemented
+        mine, theirs = ((m.value, m.cut_value, len(m.flows)) for m in (self, other))
+        arrays = zip(self.flows + self.cut, other.flows + other.cut, strict=False)
+        return mine == theirs and all(np.array_equal(a, b) for a, b in arrays)
+
+    def __hash__(self) -> int:
+        return hash((self.value, self.cut_value))
 
     def __repr__(self) -> str:
         return f"MaxFlow(value={self.value:.6g}, cut_value={self.cut_value:.6g})"
@@ -55,17 +72,19 @@ class MaxFlow:
         return html_table(repr(self), ["layer", "edges in use", "nodes before the cut"], rows)
 
 
-def solve_pair(matrices: Sequence[NDArray[np.floating]], source: int, sink: int) -> MaxFlow:
+def solve_pair(matrices: Matrices, source: int, sink: int) -> MaxFlow:
     """Maximum flow from node `source` of the top layer to node `sink` of the lowest.
 
     Raises SolverError where flow and cut do not prove each other.
     """
-    net = network(matrices)
-    if net.endless and net.endless[-1][source, sink]:
+    limits = bounds(matrices)
+    if limits.endless and limits.endless[-1][source, sink]:
         raise InputError(
             f"the flow from node {source} of the top layer to node {sink} is infinite: edges of "
             "infinite weight lead all the way. Ask for another pair, or bound these edges"
         )
+    exponent = int(limits.exponents([source])[0, sink])
+    net = network(matrices, exponent)
     sizes = [matrices[0].shape[1], *(m.shape[0] for m in matrices)]
     solve = _shallow if net.depth <= 2 else _deep
     whole_flows, inner = solve(net.capacity, source, sink)
@@ -80,7 +99,7 @@ def solve_pair(matrices: Sequence[NDArray[np.floating]], source: int, sink: int)
     cut = (lowest, *(side[:size] for side, size in zip(inner, sizes[1:], strict=False)), top)
     value = float(flows[-1].sum())
     result = MaxFlow(value, flows, cut, _cut_value(matrices, cut))
-    _check(matrices, result, source, sink)
+    _check(matrices, result, source, sink, net.unit)
     return result
 
 
@@ -125,7 +144,7 @@ def _deep(
     return flows, list(seen)
 
 
-def _cut_value(matrices: Sequence[NDArray[np.floating]], cut: Sequence[NDArray[np.bool_]]) -> float:
+def _cut_value(matrices: Matrices, cut: Sequence[NDArray[np.bool_]]) -> float:
     return float(
         sum(
             m[np.ix_(above, ~below)].sum(dtype=np.float64)
@@ -134,11 +153,10 @@ def _cut_value(matrices: Sequence[NDArray[np.floating]], cut: Sequence[NDArray[n
     )
 
 
-def _check(
-    matrices: Sequence[NDArray[np.floating]], result: MaxFlow, source: int, sink: int
-) -> None:
-    """A flow and a cut of the same size, or a SolverError that says what is wrong."""
-    allowed = _GAP * max(1.0, result.value)
+def _check(matrices: Matrices, result: MaxFlow, source: int, sink: int, unit: float) -> None:
+    """A flow and a cut of the same size, or an error that says what is wrong."""
+    # For flows below one the gap shrinks with what the pair may carry, for those above it grows.
+    allowed = _GAP * max(result.value, min(1.0, unit * 2.0**50))
     faults: list[str] = []
     for layer, (flow, m) in enumerate(zip(result.flows, matrices, strict=True), start=1):
         if (flow < 0).any() or (flow > m).any():
@@ -151,8 +169,14 @@ def _check(
     leaving = float(result.flows[-1][source].sum())
     if abs(arriving - result.value) > allowed or abs(leaving - result.value) > allowed:
         faults.append(f"{leaving:.9g} leaves the source and {arriving:.9g} arrives")
-    if abs(result.cut_value - result.value) > allowed:
+    gap = abs(result.cut_value - result.value)
+    if gap > allowed:
         faults.append(f"the flow is {result.value:.9g} and the cut {result.cut_value:.9g}")
+    if len(faults) == 1 and allowed < gap <= unit * sum(m.size for m in matrices):
+        raise InputError(
+            "the weights differ too widely: source and sink may carry so much more than the flow "
+            f"of {result.value:.3g} between them that it is known to {gap:.1g} only; narrow them"
+        )
     if faults:
         raise SolverError(
             f"the maximum flow from {source} to {sink} came without proof: {'; '.join(faults)}. "

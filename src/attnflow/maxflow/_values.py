@@ -7,8 +7,8 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 import numpy as np
 from numpy.typing import NDArray
 
-from attnflow.errors import SolverError
-from attnflow.maxflow._network import Network, network
+from attnflow.errors import InputError, SolverError
+from attnflow.maxflow._network import TOO_LARGE, Matrices, Network, bounds, network
 
 Progress = Callable[[int, int], None]
 
@@ -18,7 +18,7 @@ _FIRST_REACH = 5
 
 
 def flow_values(
-    matrices: Sequence[NDArray[np.floating]],
+    matrices: Matrices,
     sources: Sequence[int],
     *,
     threads: int | None = None,
@@ -28,50 +28,71 @@ def flow_values(
 
     `matrices[l - 1][i, k]` is the capacity of the edge from node i of layer l to node k of layer
     l − 1; sinks are the nodes of layer 0. A source that a layer does not have gives zeros there.
-    `threads` is the number of sinks solved at a time, by default one a core; the values do not
-    depend on it. `progress(done, total)` counts sinks, in the calling thread.
+    `threads` is the number of sinks solved at a time, by default and at most one a core; the values
+    do not depend on it. `progress(done, total)` counts pairs, in the calling thread.
 
     Raises SolverError where a value comes without proof.
     """
-    net = network(matrices)
-    sinks = matrices[0].shape[1]
-    # Closed forms need no compiled code, so that a user of shallow graphs never waits for it.
-    if net.depth <= 2:
-        solved = _closed_forms(net, sources, sinks)
+    found = np.zeros((len(matrices), len(sources), matrices[0].shape[1]))
+    _closed_forms(matrices, sources, found)
+    limits = bounds(matrices)
+    if not limits.endless and np.isinf(found).any():
+        raise InputError(TOO_LARGE)
+    done, total = 0, len(sources) * found.shape[2]
+    if len(matrices) <= 2:
         if progress is not None:
-            progress(sinks, sinks)
-    else:
-        solved = np.empty((net.depth, len(sources), sinks))
-        for done, (sink, values) in enumerate(_each_sink(net, sources, sinks, threads), start=1):
-            solved[:, :, sink] = values
+            progress(total, total)
+        return found
+    for exponent, places, sinks in _groups(limits.exponents(sources)):
+        net = network(matrices, exponent)
+        group = [sources[place] for place in places]
+        for sink, values in _each_sink(net, group, sinks, threads):
+            found[2:, places, sink] = values[2:] * net.unit
+            done += len(group)
             if progress is not None:
-                progress(done, sinks)
-    solved *= net.unit
-    for layer, endless in enumerate(net.endless):
+                progress(done, total)
+    for layer, endless in enumerate(limits.endless):
         for place, source in enumerate(sources):
             if source < len(endless):
-                solved[layer, place, endless[source]] = np.inf
-    return solved
+                found[layer, place, endless[source]] = np.inf
+    return found
 
 
-def _closed_forms(net: Network, sources: Sequence[int], sinks: int) -> NDArray[np.float64]:
-    """Depth 1: the capacity. Depth 2: sum_k min(A2[i, k], A1[k, j]), for paths share no edge."""
-    rows = list(sources)
-    first = net.capacity[1][:, :sinks]
-    values = [first[rows]]
-    if net.depth == 2:
-        second = net.capacity[2][rows]
-        values.append(np.stack([np.minimum(row[:, None], first).sum(axis=0) for row in second]))
-    return np.stack(values)
+def _closed_forms(matrices: Matrices, sources: Sequence[int], found: NDArray[np.float64]) -> None:
+    """Fill in depth 1, the capacity, and depth 2, sum_k min(A2[i, k], A1[k, j]).
+
+    Paths of two edges share none. Both need no compiled code and no rounding.
+    """
+    first = matrices[0].astype(np.float64)
+    for place, source in enumerate(sources):
+        if source < len(first):
+            found[0, place] = first[source]
+        if len(matrices) > 1 and source < len(matrices[1]):
+            through = np.minimum(matrices[1][source].astype(np.float64)[:, None], first)
+            with np.errstate(over="ignore"):  # of weights that `network` refuses
+                found[1, place] = through.sum(axis=0)
+
+
+def _groups(exponents: NDArray[np.int64]) -> Iterator[tuple[int, list[int], list[int]]]:
+    """(exponent, places of sources, sinks): pairs that are solved on one grid, each pair once.
+
+    Attention makes two or three groups, all of them with all sources: its rows all sum to one.
+    """
+    kinds, kind_of = np.unique(exponents, axis=0, return_inverse=True)
+    for kind, row in enumerate(kinds):
+        places = np.flatnonzero(kind_of.ravel() == kind).tolist()
+        for exponent in np.unique(row):
+            yield int(exponent), places, np.flatnonzero(row == exponent).tolist()
 
 
 def _each_sink(
-    net: Network, sources: Sequence[int], sinks: int, threads: int | None
+    net: Network, sources: Sequence[int], sinks: Sequence[int], threads: int | None
 ) -> Iterator[tuple[int, NDArray[np.float64]]]:
     """(sink, values (layer, source)) as they are solved."""
-    workers = min(threads or _cores(), sinks)
+    workers = min(threads or _cores(), _cores(), len(sinks))  # more than cores gain nothing
     # Sinks that may take the same saturate at the same layer, so that one foretells the next.
-    order = [int(sink) for sink in np.argsort(net.capacity[1][:, :sinks].sum(axis=0))]
+    taking = net.capacity[1].sum(axis=0)
+    order = sorted(sinks, key=lambda sink: float(taking[sink]))
     if workers == 1:
         solver = _Solver(net, sources)
         for sink in order:

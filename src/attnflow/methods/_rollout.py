@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnflow.attention import Attention
+from attnflow.errors import InputError
 from attnflow.graph import AttentionGraph
 from attnflow.methods._selection import Selection, graph_of, select
 from attnflow.token_attention import TokenAttention
@@ -56,7 +57,12 @@ def rollout(
     graph = graph_of(x, head=head)
     chosen = select(graph, layers=layers, queries=queries, onto=onto)
     compose = _upwards if _cost_upwards(chosen) <= _cost_downwards(chosen) else _downwards
-    scores = compose(chosen)
+    with np.errstate(over="ignore", invalid="ignore"):
+        scores = compose(chosen)
+    if not np.isfinite(scores).all():
+        raise InputError(
+            "the weights are too large, their products are beyond float64; divide all by one number"
+        )
     scores.setflags(write=False)  # it is the result's from here on
     return TokenAttention(
         scores=scores,
