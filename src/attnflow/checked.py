@@ -79,7 +79,7 @@ def token_names(tokens: Iterable[str] | None, count: int) -> tuple[str, ...]:
     """
     if tokens is None:
         return tuple(str(position) for position in range(count))
-    came: object = tokens
+    came = cast("object", tokens)
     flat = getattr(came, "ndim", 1) == 1
     if (
         isinstance(came, str | bytes | set | frozenset)
