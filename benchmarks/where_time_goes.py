@@ -10,6 +10,15 @@ from plan import AllPairs
 
 import attnflow as af
 
+# What a reader of the table wants to know next; checked against profiles of the kernels when the
+# solver changes.
+LIMIT = """What limits it: in the layers that are searched, a flow runs over several edges for
+each token, and each of them is found, written and undone once. A search pushes single paths,
+because the supply of a node is used up after a few edges; pushing whole rows at once was tried and
+was slower. So a pair can only become cheaper where no search is needed. From about layer 6 on the
+flows of the layer below prove nearly all values (`src/attnflow/maxflow/_sink.py`); below that this
+proof seldom holds, and a better one is where the next gain must come from."""
+
 
 def section(case: AllPairs, *, real: bool) -> report.Section:
     """Time layers 1…d for each d, in turns, with one thread."""
@@ -37,7 +46,8 @@ def section(case: AllPairs, *, real: bool) -> report.Section:
     ]
     head = ["layer", "layers 1 to this one", "share of this layer", "a pair", "saturated"]
     return report.Section(
-        "Where the time goes", (_paragraph(case, alone, saturated), report.table(head, rows))
+        "Where the time goes",
+        (_paragraph(case, alone, saturated), report.table(head, rows), LIMIT),
     )
 
 

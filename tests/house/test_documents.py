@@ -73,6 +73,15 @@ def test_the_readmes_picture_is_what_its_script_draws(tmp_path: Path) -> None:
     assert drawn.read_text() == (ROOT / "docs" / "overview.svg").read_text()
 
 
+def test_the_readmes_figures_are_those_of_the_last_benchmark() -> None:
+    results = (ROOT / "benchmarks" / "results.md").read_text(encoding="utf-8")
+    table = README.partition("## How fast")[2].partition("\n## ")[0]
+    rows = [line.rstrip(" |") for line in table.splitlines() if line.startswith("| flow")]
+    assert len(rows) >= 3
+    for row in rows:
+        assert row in results
+
+
 def test_the_readme_has_python_and_console_examples() -> None:
     assert _blocks("python")
     assert _blocks("console")

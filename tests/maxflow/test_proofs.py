@@ -141,11 +141,11 @@ def least_cut(row: Any, lower: Any, most: float) -> float:
 
 
 def test_what_a_layer_proves_for_the_next_is_the_least_of_all_cuts():
-    for seed in range(300):
+    for seed in range(150):
         rng = np.random.default_rng(seed)
-        n = int(rng.integers(1, 7))
+        n = int(rng.choice([2, 5, 8]))  # below eight there is padding, a node that proves nothing
         capacity = np.zeros((4, 8, 8))
-        capacity[3, SOURCE, :n] = rng.integers(0, 6, n)
+        capacity[3, SOURCE, :n] = rng.integers(0, rng.choice([2, 6]), n)  # at times the least cut
         known = nothing_known(4, 8)
         known.lower[2, :n] = rng.integers(0, 10, n)
         known.upper[0] = rng.integers(0, 30)

@@ -40,9 +40,9 @@ class Workspace(NamedTuple):
 
     Invariants between kernels: `0 <= room <= capacity`; what runs over an edge is
     `capacity - room`; `open` has the bits with room, `used` the bits with flow. `used_from` is
-    `used` by columns, node -> nodes above that send to it; it may be wrong for rows named in
-    `rewritten`. Every edge that differs from an empty flow is in `edits` or in a row of
-    `rewritten`.
+    `used` by columns, node -> nodes above that send to it; it may miss rows named in `rewritten`
+    and, once `edits` was full, have bits too many, so `used` is asked before it is believed.
+    Every edge that differs from an empty flow is in `edits` or in a row of `rewritten`.
     """
 
     capacity: NDArray[np.float64]  # (layer, node, node below), never written
