@@ -97,6 +97,19 @@ class AttentionGraph:
         """The number of nodes of layers 0, 1, …, L."""
         return (self.layers[0].shape[1], *(matrix.shape[0] for matrix in self.layers))
 
+    def names(self, layer: int) -> tuple[str, ...]:
+        """Names of the nodes of layer 0…L.
+
+        The nodes of a layer as large as the input stand for the same positions, and so are called
+        like the tokens; those of another layer go by their numbers.
+        """
+        size = self.sizes[layer]
+        return self.tokens if size == len(self.tokens) else checked.token_names(None, size)
+
+    def top(self, layer: int) -> checked.Floats:
+        """The matrix of layer 1…L as the layer of interest, see `tops`."""
+        return (self.layers if self.tops is None else self.tops)[layer - 1]
+
     def proportions(self, layer: int, *, top: bool = False) -> NDArray[np.float64]:
         """Weights of layer 1…L as shares of what passes: float64, unbounded edges read as one.
 
@@ -106,8 +119,8 @@ class AttentionGraph:
         >>> AttentionGraph([[[0.5, float("inf")]]]).proportions(1)
         array([[0.5, 1. ]])
         """
-        matrices = self.tops if top and self.tops is not None else self.layers
-        matrix = matrices[layer - 1].astype(np.float64, copy=False)
+        matrix = self.top(layer) if top else self.layers[layer - 1]
+        matrix = matrix.astype(np.float64, copy=False)
         return matrix if self._bounded else np.where(np.isinf(matrix), 1.0, matrix)
 
     def save(self, path: storage.PathLike) -> None:

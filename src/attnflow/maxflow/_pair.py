@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnflow import checked
-from attnflow.errors import InputError, SolverError
+from attnflow.errors import InputError
 from attnflow.html_table import html_table
 from attnflow.maxflow._network import Matrices, bounds, network
+from attnflow.maxflow._unproved import unproved
 
 # The largest gap between flow and cut; rounding leaves some 1e-12.
 _GAP = 1e-9
@@ -130,10 +131,7 @@ def _deep(
     layers, nodes, _ = capacity.shape
     workspace = new_workspace(capacity)
     if not climb_alone(workspace, nothing_known(layers, nodes), sink, source, layers - 1):
-        raise SolverError(
-            f"the maximum flow from {source} to {sink} came without proof. This is an error in "
-            "attnflow, not in the input; please report it with the graph"
-        )
+        raise unproved(f"from {source} to {sink}", "flow and cut differ")
     flows = [capacity[layer] - workspace.room[layer] for layer in range(1, layers)]
     flows[0] = np.zeros_like(flows[0])
     flows[0][:, sink] = capacity[1][:, sink] - workspace.sink_room
@@ -178,7 +176,4 @@ def _check(matrices: Matrices, result: MaxFlow, source: int, sink: int, unit: fl
             f"of {result.value:.3g} between them that it is known to {gap:.1g} only; narrow them"
         )
     if faults:
-        raise SolverError(
-            f"the maximum flow from {source} to {sink} came without proof: {'; '.join(faults)}. "
-            "This is an error in attnflow, not in the input; please report it with the graph"
-        )
+        raise unproved(f"from {source} to {sink}", "; ".join(faults))

@@ -7,8 +7,9 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 import numpy as np
 from numpy.typing import NDArray
 
-from attnflow.errors import InputError, SolverError
+from attnflow.errors import InputError
 from attnflow.maxflow._network import TOO_LARGE, Matrices, Network, bounds, network
+from attnflow.maxflow._unproved import unproved
 
 Progress = Callable[[int, int], None]
 
@@ -137,10 +138,7 @@ class _Solver:
             self._workspace, self._known, sink, self._sources, self._depth, self._reach
         )
         if reach < 0:
-            raise SolverError(
-                f"a maximum flow to node {sink} came without proof: flow and cut differ. This is "
-                "an error in attnflow, not in the input; please report it with the graph"
-            )
+            raise unproved(f"to node {sink}", "flow and cut differ")
         self._reach = reach
         return self._known.upper[1:, self._sources]
 

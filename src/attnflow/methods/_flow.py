@@ -87,16 +87,7 @@ def flow(
             raise InputError(f"threads is {threads}; 1 or more are wanted, or None for all cores")
     solve = _fused_layers if graph.tops is None else _single_head
     scores = solve(chosen, threads, progress)
-    scores.setflags(write=False)  # it is the result's from here on
-    return TokenAttention(
-        scores=scores,
-        tokens=chosen.tokens,
-        layers=chosen.layers,
-        queries=chosen.queries,
-        method="flow",
-        settings={**graph.settings, "onto": chosen.onto},
-        saturated=_saturated(chosen, scores),
-    )
+    return chosen.result("flow", scores, _saturated(chosen, scores))
 
 
 def _fused_layers(
@@ -111,12 +102,10 @@ def _single_head(
     chosen: Selection, threads: int | None, progress: Progress | None
 ) -> NDArray[np.float64]:
     """Appendix A.1: a network of its own for each layer of interest."""
-    tops = chosen.graph.tops
-    assert tops is not None  # noqa: S101 - for the type checker; the caller looked
     scores: list[NDArray[np.float64]] = []
     pairs = len(chosen.queries) * chosen.graph.sizes[chosen.onto]
     for layer in chosen.layers:
-        matrices = (*chosen.graph.layers[chosen.onto : layer - 1], tops[layer - 1])
+        matrices = (*chosen.graph.layers[chosen.onto : layer - 1], chosen.graph.top(layer))
         before = len(scores) * pairs
 
         def count(done: int, _: int, before: int = before) -> None:
@@ -133,11 +122,10 @@ def _saturated(chosen: Selection, scores: NDArray[np.float64]) -> list[bool]:
     if others:
         return [_same(rows.min(axis=0), rows.max(axis=0)) for rows in scores]
     giving = graph.layers[chosen.onto].sum(axis=0, dtype=np.float64)
-    tops = graph.layers if graph.tops is None else graph.tops
     return [
         # In the lowest layer nothing lies between query and token.
         layer > chosen.onto + 1
-        and _same(rows[0], np.minimum(giving, tops[layer - 1][query].sum(dtype=np.float64)))
+        and _same(rows[0], np.minimum(giving, graph.top(layer)[query].sum(dtype=np.float64)))
         for layer, rows in zip(chosen.layers, scores, strict=True)
     ]
 

@@ -52,8 +52,7 @@ def max_flow(
     sink = checked.whole_number(sink, "sink")
     if not 0 <= sink < graph.sizes[onto]:
         raise InputError(f"sink is {sink}; layer {onto} has positions 0 to {graph.sizes[onto] - 1}")
-    tops = graph.layers if graph.tops is None else graph.tops
-    solved = solve_pair((*graph.layers[onto : layer - 1], tops[layer - 1]), position, sink)
+    solved = solve_pair((*graph.layers[onto : layer - 1], graph.top(layer)), position, sink)
     outside = range(onto), range(layer, graph.n_layers)
     flows_below, flows_above = ([np.zeros(graph.layers[l].shape) for l in part] for part in outside)
     cut_below = [np.ones(graph.sizes[l], dtype=bool) for l in outside[0]]

@@ -56,13 +56,12 @@ def raw(
             f"layers {chosen.layers} stand on {tuple(below)} nodes, so they do not make one array; "
             "ask for one layer at a time"
         )
-    named = below[0] == graph.sizes[0]
     rows = [graph.proportions(layer, top=True)[list(chosen.queries)] for layer in chosen.layers]
     scores = np.stack(rows)
     scores.setflags(write=False)  # it is the result's from here on
     return TokenAttention(
         scores=scores,
-        tokens=graph.tokens if named else map(str, range(below[0])),
+        tokens=graph.names(chosen.layers[0] - 1),
         layers=chosen.layers,
         queries=chosen.queries,
         method="raw",

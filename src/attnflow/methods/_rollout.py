@@ -63,15 +63,7 @@ def rollout(
         raise InputError(
             "the weights are too large, their products are beyond float64; divide all by one number"
         )
-    scores.setflags(write=False)  # it is the result's from here on
-    return TokenAttention(
-        scores=scores,
-        tokens=chosen.tokens,
-        layers=chosen.layers,
-        queries=chosen.queries,
-        method="rollout",
-        settings={**graph.settings, "onto": chosen.onto},
-    )
+    return chosen.result("rollout", scores)
 
 
 def _in_place(chosen: Selection) -> bool:

@@ -3,10 +3,14 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from attnflow import checked
 from attnflow.attention import Attention
 from attnflow.errors import InputError
 from attnflow.graph import AttentionGraph
+from attnflow.token_attention import Method, TokenAttention
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,20 +18,38 @@ class Selection:
     """Rows to compute: `queries` of each of `layers`, over the nodes of layer `onto`.
 
     Every query exists in every layer, every layer lies above `onto`, and nothing is asked twice.
-    `tokens` names the nodes of layer `onto`.
     """
 
     graph: AttentionGraph
     layers: tuple[int, ...]
     queries: tuple[int, ...]
     onto: int
-    tokens: tuple[str, ...]
 
     @property
     def all_queries(self) -> bool:
         """Whether these are all positions, in their order, of each layer."""
         sizes = {self.graph.sizes[layer] for layer in self.layers}
         return sizes == {len(self.queries)} and self.queries == tuple(range(len(self.queries)))
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """Names of the nodes of layer `onto`."""
+        return self.graph.names(self.onto)
+
+    def result(
+        self, method: Method, scores: NDArray[np.float64], saturated: Iterable[bool] | None = None
+    ) -> TokenAttention:
+        """`scores` (layer, query, node of layer `onto`) as token attention; they are used up."""
+        scores.setflags(write=False)  # they are the result's from here on
+        return TokenAttention(
+            scores=scores,
+            tokens=self.tokens,
+            layers=self.layers,
+            queries=self.queries,
+            method=method,
+            settings={**self.graph.settings, "onto": self.onto},
+            saturated=saturated,
+        )
 
 
 def graph_of(x: object, *, head: int | None = None, residual: float = 0.5) -> AttentionGraph:
@@ -79,15 +101,11 @@ def select(
                     f"layer {number} is asked for with onto={onto}; the layers above it are "
                     f"{onto + 1} to {top}"
                 )
-    n_onto = graph.sizes[onto]
-    named = n_onto == graph.sizes[0]
     return Selection(
         graph=graph,
         layers=numbers,
         queries=_queries(graph, numbers, queries),
         onto=onto,
-        # Nodes of a layer as large as the input stand for the same positions.
-        tokens=graph.tokens if named else checked.token_names(None, n_onto),
     )
 
 
