@@ -59,7 +59,7 @@ def rollout(
     compose = _upwards if _cost_upwards(chosen) <= _cost_downwards(chosen) else _downwards
     with np.errstate(over="ignore", invalid="ignore"):
         scores = compose(chosen)
-    if not np.isfinite(scores).all():
+    if not scores.max() < np.inf:  # also when it is NaN
         raise InputError(
             "the weights are too large, their products are beyond float64; divide all by one number"
         )
