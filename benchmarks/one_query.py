@@ -1,7 +1,6 @@
 """Flow from one query (CLS) at all layers: time, and memory in a process of its own."""
 
 import json
-import resource
 import statistics
 import sys
 import tempfile
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import forward_pass
 import graphs
+import memory
 import report
 import timing
 from plan import Plan
@@ -85,42 +85,9 @@ def _measure_memory(path: Path) -> tuple[float, float]:
     """MB that the call takes more at its peak than before, and MB at the peak of the process."""
     _ = af.flow(random_attention(3, 1, 4), queries=0, threads=_THREADS)  # loads the kernels
     attention = af.Attention.load(path)
-    highest = _peak_mb()
-    _forget_peak()
-    before = _resident_mb()
-    _ = af.flow(attention, queries=0, threads=_THREADS)
-    return _peak_mb() - before, max(highest, _peak_mb())
-
-
-# Linux counts the memory of the parent into `ru_maxrss` of a new process; /proc does not. Where
-# there is no /proc the peak before stands for the memory before, and a peak that is not passed
-# shows as zero.
-_STATUS = Path("/proc/self/status")
-
-
-def _status_mb(field: str) -> float:
-    for line in _STATUS.read_text(encoding="utf-8").splitlines():
-        if line.startswith(field):
-            return int(line.split()[1]) / 1024
-    raise RuntimeError(f"{_STATUS} has no {field}")
-
-
-def _peak_mb() -> float:
-    if _STATUS.exists():
-        return _status_mb("VmHWM:")
-    unit = 2**20 if sys.platform == "darwin" else 2**10
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
-
-
-def _resident_mb() -> float:
-    return _status_mb("VmRSS:") if _STATUS.exists() else _peak_mb()
-
-
-def _forget_peak() -> None:
-    """Let the peak begin anew at what is resident now, where the system can."""
-    forget = Path("/proc/self/clear_refs")
-    if forget.exists():
-        _ = forget.write_text("5", encoding="utf-8")
+    highest = memory.peak_mb()
+    extra = memory.extra_mb(partial(af.flow, attention, queries=0, threads=_THREADS))
+    return extra, max(highest, memory.peak_mb())
 
 
 if __name__ == "__main__":

@@ -36,7 +36,9 @@ class Plan:
     n_layers: int
     rounds: int  # of everything but the pairs
     fresh_compile: bool  # whether the kernels are compiled once without any cache
-    forward_pass: bool
+    forward_pass: bool  # beside the single query; and whether models are measured at all
+    attend_tokens: int
+    long_tokens: tuple[int, int]  # of segment rollout: compared with a plain pass, and the longest
 
 
 # Chosen so that the run takes about ten minutes on two cores and standard errors stay within a
@@ -55,6 +57,8 @@ FULL = Plan(
     rounds=9,
     fresh_compile=True,
     forward_pass=True,
+    attend_tokens=256,
+    long_tokens=(4096, 16384),
 )
 
 QUICK = Plan(
@@ -66,4 +70,6 @@ QUICK = Plan(
     rounds=1,
     fresh_compile=False,
     forward_pass=False,
+    attend_tokens=16,
+    long_tokens=(64, 128),
 )

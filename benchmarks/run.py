@@ -11,12 +11,15 @@ from functools import partial
 from pathlib import Path
 
 import all_pairs
+import attending
+import forward_pass
 import graphs
 import machine
 import one_query
 import plan
 import report
 import rollout_chain
+import segment_rollout
 import start_up
 import where_time_goes
 
@@ -61,7 +64,17 @@ def _measures(chosen: plan.Plan, *, real: bool) -> dict[str, Callable[[], report
         "where the time goes": partial(where_time_goes.section, by_depth, real=real),
         "one query": partial(one_query.section, chosen, real=real),
         "rollout": partial(rollout_chain.section, chosen, real=real),
+        **_of_models(chosen),
         "start-up": partial(start_up.section, chosen),
+    }
+
+
+def _of_models(chosen: plan.Plan) -> dict[str, Callable[[], report.Section]]:
+    if not forward_pass.is_possible():
+        return {}
+    return {
+        "attention from a model": partial(attending.section, chosen),
+        "rollout of long inputs": partial(segment_rollout.section, chosen),
     }
 
 

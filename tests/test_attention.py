@@ -1,5 +1,7 @@
 import copy
 import pickle
+import tracemalloc
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -80,6 +82,12 @@ def test_a_real_hugging_face_model_is_read():
         _ = af.Attention(out)
 
 
+def test_the_output_of_an_encoder_decoder_says_where_its_attention_goes():
+    outputs = pytest.importorskip("transformers.modeling_outputs")
+    with pytest.raises(af.InputError, match=r"encoder-decoder gave; pass its \.encoder_attentions"):
+        _ = af.Attention(outputs.Seq2SeqModelOutput())
+
+
 def test_padding_is_cut_away_as_the_docstring_says():
     padded = np.zeros((3, 2, 2, 7, 7))  # layer, example, head, query, key
     padded[:, 0, :, :5, :5] = W
@@ -131,6 +139,80 @@ def test_rows_off_by_up_to_a_thousandth_are_renormalised():
     a = af.Attention(weights)
     assert np.allclose(a.weights, W, rtol=1e-15, atol=0)
     assert np.array_equal(a.weights[0], W[0])
+
+
+def read_only_softmax(*shape: int) -> NDArray[np.float32]:
+    """Weights as whoever reads a model hands them over: float32, its own memory, read-only."""
+    weights = torch.softmax(3 * torch.randn(shape, generator=torch.manual_seed(0)), dim=-1)
+    array = weights.numpy().copy()
+    array.setflags(write=False)
+    return array
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_weights_that_are_handed_over_are_not_copied(causal: bool):
+    weights = read_only_softmax(12, 1, 512, 512)
+    if causal:
+        lower = np.tril(weights)
+        lower /= lower.sum(-1, keepdims=True)
+        lower.setflags(write=False)
+        weights = lower
+    tracemalloc.start()
+    try:
+        a = af.Attention(weights, causal=causal)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert a.weights is weights
+    assert peak < weights.nbytes / 4
+
+
+@pytest.mark.parametrize("n_tokens", [7, 512, 2048])
+def test_what_a_softmax_in_float32_rounds_is_no_reason_to_copy(n_tokens: int):
+    weights = read_only_softmax(1, 2, n_tokens, n_tokens)
+    assert np.abs(weights.sum(-1, dtype=np.float64) - 1).max() > 0
+    assert af.Attention(weights).weights is weights
+
+
+def test_weights_that_are_handed_over_are_copied_before_they_are_renormalised():
+    weights = W * 1.0005
+    before = weights.copy()
+    weights.setflags(write=False)
+    a = af.Attention(weights)
+    assert np.array_equal(weights, before)
+    assert np.allclose(a.weights, W, rtol=1e-15, atol=0)
+
+
+def test_renormalising_gives_the_same_whoever_owns_the_weights():
+    rough = (W * 1.0005).astype(np.float32)
+    theirs = rough.copy()
+    theirs.setflags(write=False)
+    a = af.Attention(rough)
+    assert af.Attention(theirs) == af.Attention(list(rough)) == a
+    assert af.Attention(a.weights) == a  # and a second time changes nothing
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("off", [4e-6, 9e-6, 1.1e-5, 9e-4])
+def test_rows_off_by_more_than_a_softmax_rounds_are_renormalised(dtype: Any, off: float):
+    weights = (W * (1 + off)).astype(dtype)
+    weights.setflags(write=False)
+    a = af.Attention(weights)
+    assert (a.weights is weights) == (off < 1e-5)
+    if off > 1e-5:
+        # A rounding of each weight, of the sum divided by, and of the sum here.
+        assert np.abs(a.weights.sum(-1, dtype=np.float64) - 1).max() <= 3 * np.finfo(dtype).eps
+
+
+def test_weights_that_lie_in_another_order_are_read():
+    mirrored = np.asfortranarray(W)
+    assert af.Attention(mirrored) == af.Attention(W)
+    assert af.Attention(np.swapaxes(np.swapaxes(W, 2, 3).copy(), 2, 3)) == af.Attention(W)
+
+
+def test_weights_too_large_for_their_type_to_add_up_are_refused():
+    with pytest.raises(af.InputError, match=r"query 0 sums to 6e\+38, off by 6e\+38"):
+        _ = af.Attention(np.full((1, 1, 2, 2), 3e38, dtype=np.float32))
 
 
 def test_one_token_works():
@@ -200,6 +282,17 @@ def test_weights_that_look_ahead_are_not_causal():
     weights[1, 0, 2] = [0, 0, 0.75, 0.25]
     with pytest.raises(af.InputError, match="head 0, query 2 attends to key 3, which comes later"):
         _ = af.Attention(weights, causal=True)
+
+
+@pytest.mark.parametrize("averaged", ["no", None, 1])
+def test_averaged_is_true_or_false_and_nothing_else(averaged: Any):
+    with pytest.raises(af.InputError, match=r"averaged is .*; one truth value is wanted"):
+        _ = af.Attention(np.ones((1, 1, 1, 1)), averaged=averaged)
+
+
+def test_the_mean_of_all_heads_is_a_single_head():
+    with pytest.raises(af.InputError, match="weights has 2 heads, but averaged=True was given"):
+        _ = af.Attention(W, averaged=True)
 
 
 # ---- graph ----------------------------------------------------------------------------------
@@ -298,6 +391,84 @@ def test_bad_settings_of_a_graph_are_refused(settings: Any, message: str):
         _ = af.Attention(W).graph(**settings)
 
 
+def test_the_mean_of_all_heads_gives_the_graph_of_all_heads():
+    mean = af.Attention(W.mean(1, keepdims=True), averaged=True)
+    assert repr(mean) == "Attention(layers=3, heads=1, tokens=5, averaged=True)"
+    for one, other in zip(mean.graph().layers, af.Attention(W).graph().layers, strict=True):
+        assert np.allclose(one, other, rtol=1e-14, atol=0)
+
+
+@pytest.mark.parametrize("settings", [{"heads": "max"}, {"heads": "min"}, {"head": 0}])
+def test_the_mean_of_all_heads_cannot_be_undone(settings: Any):
+    mean = af.Attention(W.mean(1, keepdims=True), averaged=True)
+    with pytest.raises(af.InputError, match="holds the mean of the heads only; read the model"):
+        _ = mean.graph(**settings)
+
+
+# ---- positions taken out --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("residual", [0.0, 0.5])
+@pytest.mark.parametrize("heads", ["mean", "max", "min"])
+def test_nobody_draws_on_positions_taken_out(residual: float, heads: Any):
+    g = af.Attention(W).graph(without=[0, 3], residual=residual, heads=heads)
+    for layer, weights in zip(g.layers, W, strict=True):
+        left = getattr(weights, heads)(0)
+        left[:, [0, 3]] = 0.0
+        left /= left.sum(-1, keepdims=True)
+        assert np.allclose(layer, (1 - residual) * left + residual * np.eye(5), atol=1e-15)
+    assert g.settings["without"] == (0, 3)
+
+
+def test_a_position_left_with_nothing_draws_on_itself():
+    weights = [[[[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.2, 0.3, 0.5]]]]
+    g = af.Attention(weights, causal=True).graph(without=[0, 1], residual=0.25)
+    assert np.array_equal(g.layers[0], np.eye(3))
+
+
+def test_a_single_head_is_without_them_too():
+    g = af.Attention(W).graph(without=2, head=1, residual=0.0)
+    assert g.tops is not None
+    assert not any(top[:, 2].any() for top in g.tops)
+    assert np.allclose([top.sum(1) for top in g.tops], 1)
+
+
+def test_positions_are_taken_out_before_edges_are_discarded():
+    fused = np.array([[0.6, 0.3, 0.1], [0.2, 0.45, 0.35], [0.25, 0.34, 0.41]])
+    g = af.Attention(fused[None, None]).graph(without=0, discard_ratio=0.5, residual=0.0)
+    # floor(0.5 * 9) = 4 edges go: the three taken out, and 0.1.
+    kept = np.array([[0.0, 0.3, 0.0], [0.0, 0.45, 0.35], [0.0, 0.34, 0.41]])
+    assert np.allclose(g.layers[0], kept / kept.sum(-1, keepdims=True), rtol=1e-15, atol=0)
+
+
+def test_what_is_taken_out_is_recorded_once_in_order_and_only_where_there_is_any():
+    a = af.Attention(W)
+    assert a.graph(without=[4, 1, 4]) == a.graph(without=np.array([1, 4]).tolist())
+    assert "without" not in a.graph(without=[]).settings
+    assert a.graph(without=()) == a.graph()
+
+
+def test_heads_without_a_key_in_common_are_not_saved_by_taking_out():
+    weights = np.array([[np.eye(2), np.eye(2)[::-1]]])
+    with pytest.raises(af.InputError, match="layer 1, query 0 is left without a key"):
+        _ = af.Attention(weights).graph(heads="min", without=0)
+
+
+@pytest.mark.parametrize(
+    ("without", "message"),
+    [
+        ([5], "position 5 is to be taken out; positions are 0 to 4"),
+        (-1, "position -1 is to be taken out"),
+        ([0.5], "without is .*; whole numbers are wanted"),
+        ("0", "without is '0'; whole numbers are wanted"),
+        (None, "without is None; whole numbers are wanted"),
+    ],
+)
+def test_positions_that_are_not_there_cannot_be_taken_out(without: Any, message: str):
+    with pytest.raises(af.InputError, match=message):
+        _ = af.Attention(W).graph(without=without)
+
+
 # ---- the record -----------------------------------------------------------------------------
 
 
@@ -309,6 +480,44 @@ def test_copies_are_equal_and_read_only():
         assert not b.weights.flags.writeable
     assert a != af.Attention(W)
     assert a != "attention"
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".safetensors"])
+def test_a_file_gives_back_the_attention(tmp_path: Path, suffix: str):
+    mean = W.mean(1, keepdims=True)
+    for number, a in enumerate((af.Attention(W), af.Attention(mean, averaged=True))):
+        path = tmp_path / f"{number}{suffix}"
+        a.save(path)
+        assert af.Attention.load(path) == a
+        assert pickle.loads(pickle.dumps(a)) == a  # noqa: S301
+    assert af.Attention(mean, averaged=True) != af.Attention(mean)
+
+
+def test_a_file_with_averaged_that_is_no_truth_value_is_refused(tmp_path: Path):
+    path = tmp_path / "a.npz"
+    np.savez(path, weights=W, averaged=np.array("yes"))
+    with pytest.raises(
+        af.InputError, match=r"a\.npz: averaged is 'yes'; one truth value is wanted"
+    ):
+        _ = af.Attention.load(path)
+
+
+def test_a_file_of_an_encoder_decoder_says_who_reads_it(tmp_path: Path):
+    path = tmp_path / "a.npz"
+    af.EncoderDecoderAttention(W, np.eye(5)[None, None], np.eye(5)[None, None]).save(path)
+    with pytest.raises(af.InputError, match=r"EncoderDecoderAttention\.load reads it"):
+        _ = af.Attention.load(path)
+
+
+def test_the_notebook_table_points_out_sinks():
+    html = af.Attention(np.eye(3)[[0, 0, 1]][None, None], ["<s>", "b", "c"])._repr_html_()
+    assert "&lt;s&gt;&#x27; (position 0) takes 67 % of layer 1&#x27;s attention" in html
+    assert "sinks" not in af.Attention(W)._repr_html_()
+
+
+def test_the_notebook_table_says_that_heads_are_averaged():
+    html = af.Attention(W.mean(1, keepdims=True), averaged=True)._repr_html_()
+    assert "<th>heads</th><td>the mean of all</td>" in html
 
 
 def test_the_notebook_table_escapes_tokens():

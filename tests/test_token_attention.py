@@ -1,10 +1,13 @@
 import copy
+import itertools
 import pickle
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import attnflow as af
 
@@ -209,3 +212,160 @@ def test_the_notebook_table_of_flow_says_whether_it_is_saturated():
     assert "layer 1</caption>" in token_attention(**single)._repr_html_()
     unmarked = token_attention(method="rollout", saturated=None)._repr_html_()
     assert "layer 1</caption>" in unmarked
+
+
+# ---- words ----------------------------------------------------------------------------------
+
+TEXT = "Don't ask: why"
+PIECES = ["[CLS]", "don", "'", "t", "ask", ":", "wh", "##y", "[SEP]"]
+SPANS = [None, (0, 3), (3, 4), (4, 5), (6, 9), (9, 10), (11, 13), (13, 14), None]
+MEMBERS = [[0], [1, 2, 3], [4], [5], [6, 7], [8]]
+
+# Without deadlines: the first example of a law may pay for imports and caches.
+law = settings(deadline=None)
+
+
+def pieces(queries: Any = range(9), **changes: Any) -> af.TokenAttention:
+    numbers = list(queries)
+    fields: dict[str, Any] = {
+        "scores": np.random.default_rng(0).random((2, 10, 9))[:, numbers],
+        "tokens": PIECES,
+        "layers": [1, 2],
+        "queries": numbers,
+        "method": "rollout",
+        "settings": {"onto": 0, "heads": "mean"},
+        "origin": af.Origin(spans=tuple(SPANS)),
+    }
+    return af.TokenAttention(**(fields | changes))
+
+
+def test_words_are_named_as_in_the_text():
+    t = pieces().to_words(TEXT)
+    assert t.tokens == ("[CLS]", "Don't", "ask", ":", "why", "[SEP]")
+    assert t.origin == af.Origin(spans=(None, (0, 5), (6, 9), (9, 10), (11, 14), None))
+    assert t.queries == tuple(range(6))
+    assert t.settings == {"onto": 0, "heads": "mean", "words": "mean"}
+    assert not t.scores.flags.writeable
+
+
+def test_a_word_is_given_the_sum_and_gives_the_mean_of_its_pieces():
+    t = pieces()
+    words = t.to_words(TEXT)
+    for v, takers in enumerate(MEMBERS):
+        for w, givers in enumerate(MEMBERS):
+            block = t.scores[:, takers][:, :, givers]
+            assert np.allclose(words.scores[:, v, w], block.sum(2).mean(1), rtol=1e-14)
+
+
+def test_the_last_piece_can_speak_for_a_word():
+    t = pieces()
+    words = t.to_words(TEXT, queries="last")
+    assert words.settings["words"] == "last"
+    for v, takers in enumerate(MEMBERS):
+        assert np.allclose(words.row(2, v).sum(), t.row(2, takers[-1]).sum(), rtol=1e-14)
+        assert np.allclose(words.row(2, v)[1], t.row(2, takers[-1])[1:4].sum(), rtol=1e-14)
+
+
+def test_without_spans_tokens_are_looked_up_in_the_text():
+    assert pieces(origin=None).to_words(TEXT) == pieces().to_words(TEXT)
+    assert pieces(origin=af.Origin()).to_words(TEXT) == pieces().to_words(TEXT)
+    with pytest.raises(af.InputError, match=r"token 4 \('ask'\) is not found at character 5"):
+        _ = pieces(origin=None).to_words("don't tell")
+
+
+def test_only_words_of_which_a_piece_was_computed_are_queries():
+    t = pieces([7, 1, 3, 8])
+    words = t.to_words(TEXT)
+    assert words.queries == (4, 1, 5)
+    whole = pieces([1, 3]).scores.mean(1)
+    assert np.allclose(words.scores[:, 1].sum(-1), whole.sum(-1), rtol=1e-14)
+    last = t.to_words(TEXT, queries="last")
+    assert np.allclose(last.row(1, 1).sum(), t.row(1, 3).sum(), rtol=1e-14)
+    with pytest.raises(af.InputError, match="query 3, the last piece of word 1, was not computed"):
+        _ = pieces([1, 2]).to_words(TEXT, queries="last")
+
+
+def test_words_of_words_are_the_same():
+    once = pieces().to_words(TEXT)
+    assert once.to_words(TEXT) == once
+
+
+def test_infinite_scores_stay_with_their_word():
+    scores = np.ones((2, 9, 9))
+    scores[:, 1, 7] = np.inf
+    t = pieces(scores=scores, method="flow", saturated=[False, True]).to_words(TEXT)
+    assert np.argwhere(np.isinf(t.scores)).tolist() == [[0, 1, 4], [1, 1, 4]]
+    assert not np.isnan(t.scores).any()
+    assert t.saturated == (False, True)
+
+
+def test_words_that_the_model_wrote_are_counted():
+    for generated, words in [(0, 0), (1, 1), (2, 1), (3, 2), (4, 3), (6, 4), (8, 5)]:
+        origin = af.Origin(spans=tuple(SPANS), generated=generated)
+        found = pieces(origin=origin).to_words(TEXT).origin
+        assert found is not None
+        assert found.generated == words
+
+
+@pytest.mark.parametrize(
+    ("changes", "text", "message"),
+    [
+        ({"settings": {"onto": 2}, "origin": None}, TEXT, "the scores go to layer 2, whose nodes"),
+        ({}, TEXT[:-1], r"token 7 has the characters \(13, 14\), but the text has 13: these are s"),
+        ({}, 7, "text is 7; the text that the model read is wanted"),
+        ({"queries": range(1, 10)}, TEXT, "query 9 is not a position of the 9 tokens"),
+    ],
+)
+def test_what_has_no_words_is_refused(changes: dict[str, Any], text: Any, message: str):
+    with pytest.raises(af.InputError, match=message):
+        _ = pieces(**({"scores": np.ones((2, 9, 9))} | changes)).to_words(text)
+
+
+def test_queries_are_averaged_or_the_last_piece():
+    other: Any = "first"
+    with pytest.raises(af.InputError, match="queries is 'first'; use one of mean, last"):
+        _ = pieces().to_words(TEXT, queries=other)
+
+
+@given(data=st.data())
+@law
+def test_rows_keep_their_sums(data: st.DataObject):
+    words = data.draw(st.lists(st.sampled_from(["a", "bc", "def", "👍🏽", " ", "\n"]), min_size=1))
+    text = "".join(words)
+    ends = sorted(data.draw(st.sets(st.integers(1, len(text)))) | {len(text)})
+    spans = list(itertools.pairwise([0, *ends]))
+    n = len(spans)
+    scores = np.random.default_rng(n).random((1, n, n))
+    tokens = [text[slice(*span)] for span in spans]
+    origin = af.Origin(spans=tuple(spans))
+    t = af.TokenAttention(scores, tokens, [1], range(n), "flow", origin=origin)
+    found = t.to_words(text)
+    assert found.origin is not None
+    assert found.origin.spans is not None
+    assert found.tokens == tuple(text[slice(*span)] for span in found.origin.spans if span)
+    last = t.to_words(text, queries="last")
+    for sums in (found.scores.sum(2), last.scores.sum(2)):
+        assert sums.min() >= t.scores.sum(2).min() * (1 - 1e-12)
+        assert sums.max() <= t.scores.sum(2).max() * (1 + 1e-12)
+    single = t.normalized().to_words(text)
+    assert np.allclose(single.scores.sum(2), 1.0, rtol=1e-12)
+
+
+# ---- images ---------------------------------------------------------------------------------
+
+
+def test_patches_make_a_grid_row_by_row():
+    scores = np.arange(2 * 2 * 9.0).reshape(2, 2, 9)
+    origin = af.Origin(grid=af.Grid(rows=2, columns=3, prefix=2))  # one position comes after them
+    t = af.TokenAttention(scores, map(str, range(9)), [6, 1], [4, 0], "rollout", origin=origin)
+    assert t.to_grid(4)[0].tolist() == [[2, 3, 4], [5, 6, 7]]
+    assert t.to_grid()[1].tolist() == [[29, 30, 31], [32, 33, 34]]
+    assert t.to_grid().shape == (2, 2, 3)
+    with pytest.raises(af.InputError, match=r"query 1 was not computed; queries are 4, 0$"):
+        _ = t.to_grid(1)
+
+
+def test_without_a_grid_there_is_no_image():
+    for origin in (None, af.Origin()):
+        with pytest.raises(af.InputError, match="not known to be patches of an image"):
+            _ = token_attention(origin=origin).to_grid()

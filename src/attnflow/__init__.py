@@ -5,6 +5,7 @@ Attention rollout and attention flow, as in "Quantifying Attention Flow in Trans
 """
 
 from attnflow.attention import Attention
+from attnflow.encoder_decoder import EncoderDecoderAttention
 from attnflow.errors import (
     AttnflowError,
     InputError,
@@ -15,6 +16,8 @@ from attnflow.errors import (
 from attnflow.graph import AttentionGraph
 from attnflow.maxflow import MaxFlow
 from attnflow.methods import flow, max_flow, raw, rollout
+from attnflow.origin import Grid, Origin
+from attnflow.sinks import Sink
 from attnflow.token_attention import TokenAttention
 
 __version__ = "0.1.0"
@@ -23,9 +26,13 @@ __all__ = [
     "Attention",
     "AttentionGraph",
     "AttnflowError",
+    "EncoderDecoderAttention",
+    "Grid",
     "InputError",
     "MaxFlow",
     "MissingDependencyError",
+    "Origin",
+    "Sink",
     "SolverError",
     "TokenAttention",
     "UnsupportedModelError",

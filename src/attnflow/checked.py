@@ -2,6 +2,7 @@
 
 import operator
 from collections.abc import Iterable
+from numbers import Real
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -101,6 +102,18 @@ def token_names(tokens: Iterable[str] | None, count: int) -> tuple[str, ...]:
     return tuple(str(name) for name in names)  # NumPy's strings become plain ones
 
 
+def truth(value: object, name: str) -> bool:
+    """One truth value, also NumPy's, as files hold it; nothing else stands for one.
+
+    >>> truth(np.array(True), "causal")
+    True
+    """
+    array = np.asarray(value)
+    if array.dtype.kind != "b" or array.size != 1:
+        raise InputError(f"{name} is {value!r}; one truth value is wanted")
+    return bool(array.item())
+
+
 def whole_numbers(values: Iterable[int] | int, name: str) -> tuple[int, ...]:
     """Whole numbers as a tuple, also from NumPy or a single one; `name` says in errors what for.
 
@@ -126,3 +139,15 @@ def whole_number(value: object, name: str) -> int:
     if isinstance(value, Iterable) or len(numbers) != 1:
         raise InputError(f"{name} is {value!r}; one whole number is wanted")
     return numbers[0]
+
+
+def below_one(value: object, name: str) -> float:
+    """A number of at least 0 and below 1, as shares are that leave something over.
+
+    >>> below_one(0.5, "residual")
+    0.5
+    """
+    real = isinstance(value, Real) and not isinstance(value, bool | np.bool)
+    if not real or not 0 <= cast("float", value) < 1:
+        raise InputError(f"{name} is {value!r}; a number of at least 0 and below 1 is wanted")
+    return float(cast("float", value))

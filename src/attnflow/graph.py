@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from attnflow import checked, storage
 from attnflow.errors import InputError
 from attnflow.html_table import html_table
+from attnflow.origin import Origin, fitting, origin_from, origin_record
 from attnflow.settings import Settings, frozen_settings, settings_from, settings_text, thawed
 
 
@@ -35,6 +36,8 @@ class AttentionGraph:
         of interest: the single head of the paper's appendix A.1.
     settings
         How the graph was made, for the record; empty for a graph given directly.
+    origin
+        What the nodes of layer 0 stand for outside the model, where it is known.
 
     Notes
     -----
@@ -55,6 +58,7 @@ class AttentionGraph:
     tokens: tuple[str, ...]
     tops: tuple[checked.Floats, ...] | None
     settings: Settings
+    origin: Origin | None
     _bounded: bool  # whether no weight is infinite; looked up by every product
 
     def __init__(
@@ -64,6 +68,7 @@ class AttentionGraph:
         *,
         tops: Iterable[ArrayLike] | None = None,
         settings: Settings | None = None,
+        origin: Origin | None = None,
     ) -> None:
         matrices = _matrices(layers, "layers")
         for number, (below, above) in enumerate(itertools.pairwise(matrices), start=1):
@@ -85,6 +90,7 @@ class AttentionGraph:
         put("tokens", checked.token_names(tokens, matrices[0].shape[1]))
         put("tops", heads)
         put("settings", frozen_settings(settings))
+        put("origin", fitting(origin, matrices[0].shape[1]))
         put("_bounded", all(matrix.max() < np.inf for matrix in (*matrices, *(heads or ()))))
 
     @property
@@ -128,6 +134,7 @@ class AttentionGraph:
         record: dict[str, storage.Stored] = {
             "tokens": self.tokens,
             "settings": settings_text(self.settings),
+            **origin_record(self.origin),
         }
         for number, matrix in enumerate(self.layers, start=1):
             record[f"layer_{number}"] = matrix
@@ -138,7 +145,7 @@ class AttentionGraph:
     @classmethod
     def load(cls, path: storage.PathLike) -> Self:
         """Read what `save` wrote; of the arrays, `layer_1`, `layer_2`, … are enough."""
-        optional = ("layer_*", "top_*", "tokens", "settings")
+        optional = ("layer_*", "top_*", "tokens", "settings", "origin")
         record = storage.read(path, required=("layer_1",), optional=optional)
         with storage.naming(path):
             return cls(
@@ -146,19 +153,23 @@ class AttentionGraph:
                 cast("Any", record.get("tokens")),
                 tops=cast("Any", _numbered(record, "top_") or None),
                 settings=settings_from(record.get("settings")),
+                origin=origin_from(record.get("origin")),
             )
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Through the constructor, so that copies from other processes are read-only as well.
-        made = functools.partial(type(self), tops=self.tops, settings=thawed(self.settings))
+        made = functools.partial(
+            type(self), tops=self.tops, settings=thawed(self.settings), origin=self.origin
+        )
         return made, (self.layers, self.tokens)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, AttentionGraph):
             return NotImplemented
         mine, theirs = (g.layers + (g.tops or ()) for g in (self, other))
+        same = [(g.tokens, g.settings, g.sizes, g.origin) for g in (self, other)]
         return (
-            (self.tokens, self.settings, self.sizes) == (other.tokens, other.settings, other.sizes)
+            same[0] == same[1]
             and len(mine) == len(theirs)
             and all(map(np.array_equal, mine, theirs))
         )
@@ -178,45 +189,6 @@ class AttentionGraph:
             for number, m in enumerate(self.layers, start=1)
         ]
         return html_table(repr(self), ["layer", "nodes above by below", "edges"], rows)
-
-
-def edges(
-    fused: NDArray[np.float64], name: str, *, residual: float, discard_ratio: float
-) -> NDArray[np.float64]:
-    """Edge weights `(1 − r) W + r I` of a layer from its fused attention, which is used up.
-
-    W is `fused` without its smallest share of weights, rows renormalised. `name` says in errors
-    which layer it is. Two passes over the matrix; discarding sorts it.
-
-    >>> edges(np.array([[0.5, 0.5], [0.0, 0.5]]), "layer 1", residual=0.5, discard_ratio=0.0)
-    array([[0.75, 0.25],
-           [0.  , 1.  ]])
-    """
-    if discard_ratio:
-        _discard(fused, discard_ratio)
-    sums = fused.sum(axis=1, keepdims=True)
-    if not sums.all():
-        raise InputError(
-            f"{name}, query {np.argmin(sums)} is left without a key: its heads have none in "
-            'common. Use heads="mean" or heads="max"'
-        )
-    fused /= sums  # first, since one by a tiny sum is beyond float64
-    fused *= 1 - residual
-    fused.flat[:: len(fused) + 1] += residual
-    fused.setflags(write=False)  # it is the graph's from here on
-    return fused
-
-
-def _discard(W: NDArray[np.float64], ratio: float) -> None:
-    """Set the smallest share of the weights to zero, in place; a row keeps its strongest edge."""
-    rows = np.arange(len(W))
-    strongest = W.argmax(axis=1)
-    kept = W[rows, strongest]
-    # The small addition makes 0.29 of 100 edges 29: 0.29 * 100 is a little less in floats.
-    count = int(ratio * W.size + 1e-9)
-    # Stable, so that the choice among equal weights is the same on every machine.
-    W.flat[np.argsort(W, axis=None, kind="stable")[:count]] = 0.0
-    W[rows, strongest] = kept
 
 
 def _matrices(values: Iterable[ArrayLike], name: str) -> tuple[checked.Floats, ...]:

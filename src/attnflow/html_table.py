@@ -1,6 +1,6 @@
 """A small HTML table for notebooks."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from html import escape
 
 
@@ -20,6 +20,17 @@ def html_table(caption: str, header: Iterable[str], rows: Iterable[Iterable[str]
         f"<table><caption>{escape(caption)}</caption>"
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
     )
+
+
+def counted(names: Sequence[str]) -> str:
+    """How many names there are, and as many of them as fit a cell.
+
+    >>> counted(["a", "b"])
+    '2: a b'
+    """
+    shown = 20  # so that the table fits a notebook's page; chosen by eye
+    more = " …" if len(names) > shown else ""
+    return f"{len(names)}: {' '.join(names[:shown])}{more}"
 
 
 def _row(cells: Iterable[str]) -> str:

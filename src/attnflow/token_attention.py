@@ -8,9 +8,10 @@ from typing import Any, Literal, Self, TypeAlias, cast, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from attnflow import checked, storage
+from attnflow import checked, storage, words
 from attnflow.errors import InputError
 from attnflow.html_table import html_table
+from attnflow.origin import Origin, fitting, origin_from, origin_record
 from attnflow.settings import Settings, frozen_settings, settings_from, settings_text, thawed
 
 Method: TypeAlias = Literal["raw", "rollout", "flow"]
@@ -43,6 +44,8 @@ class TokenAttention:
         One truth value a layer: True where flow gave the same for every query that was computed,
         so that the layer tells nothing about the query; `flow` says what it means for a single
         query. By default False everywhere.
+    origin
+        What the tokens stand for outside the model, where it is known.
 
     Notes
     -----
@@ -65,6 +68,7 @@ class TokenAttention:
     method: Method
     settings: Settings
     saturated: tuple[bool, ...]
+    origin: Origin | None
 
     def __init__(
         self,
@@ -75,6 +79,7 @@ class TokenAttention:
         method: Method,
         settings: Settings | None = None,
         saturated: Iterable[bool] | None = None,
+        origin: Origin | None = None,
     ) -> None:
         array = checked.floats(scores, "scores").astype(np.float64, copy=False)
         if array.ndim != 3 or 0 in array.shape:
@@ -111,6 +116,7 @@ class TokenAttention:
         put("method", method)
         put("settings", frozen_settings(settings))
         put("saturated", marks)
+        put("origin", fitting(origin, array.shape[2]))
 
     def normalized(self) -> Self:
         """The same with rows that sum to one, as in the original code of the paper.
@@ -155,6 +161,89 @@ class TokenAttention:
             raise InputError(f"query {query} was not computed; queries are {_listed(self.queries)}")
         return self.scores[self.layers.index(layer), self.queries.index(query)]
 
+    def to_words(self, text: str, *, queries: words.Pieces = "mean") -> Self:
+        """The same for the words of the text that the model read, instead of its tokens.
+
+        `scores[a, v, w] = mean_b sum_c scores[a, b, c]` over the pieces b of word v and c of word
+        w. Words are named as they stand in the text and `origin.spans` holds their characters;
+        `attnflow.words.word_spans` says what a word is. Special tokens and white space stay apart.
+
+        Parameters
+        ----------
+        text
+            What the tokens were made from; of an encoder-decoder, source and target with a line
+            break between. Where `origin.spans` is not known, the tokens are looked up in it.
+        queries
+            "mean" for the mean over the pieces of a word that were computed, "last" for its last
+            piece, which in a causal model has seen the whole word. Queries of the result are
+            numbers of words: those of which a piece was computed.
+
+        Notes
+        -----
+        Rows keep their sums. A sum of flows is not the flow to the set: it is that or more, as
+        flows to two pieces may use the same edges.
+
+        Examples
+        --------
+        >>> import attnflow as af
+        >>> a = af.Attention([[[[1, 0, 0], [0, 1, 0], [0, 0.5, 0.5]]]], ["the", "key", "##s"])
+        >>> t = af.rollout(a).to_words("The keys")
+        >>> t.tokens, t.row(1, 1)
+        (('The', 'keys'), array([0., 1.]))
+        """
+        onto = self.settings.get("onto", 0)
+        if onto != 0:
+            raise InputError(
+                f"the scores go to layer {onto}, whose nodes are no characters of a text; compute "
+                "them with onto=0"
+            )
+        if not isinstance(cast("object", text), str):
+            raise InputError(f"text is {text!r}; the text that the model read is wanted")
+        spans = self.origin.spans if self.origin else None
+        if spans is None:
+            spans = words.align(self.tokens, text)
+        found = words.grouped(spans, text)
+        scores, numbers = words.merged(self.scores, self.queries, found, rows=queries)
+        scores.setflags(write=False)
+        given = len(self.tokens) - (self.origin.generated if self.origin else 0)
+        changed: dict[str, Any] = {
+            "scores": scores,
+            "tokens": [
+                text[slice(*word.span)] if word.span else self.tokens[word.pieces[0]]
+                for word in found
+            ],
+            "queries": numbers,
+            "settings": {**self.settings, "words": queries},
+            "origin": Origin(
+                spans=tuple(word.span for word in found),
+                generated=sum(word.pieces[0] >= given for word in found),
+            ),
+        }
+        return type(self)(**(self._fields() | changed))
+
+    def to_grid(self, query: int = 0) -> NDArray[np.float64]:
+        """Scores (layer, row, column) of one position over the patches of an image.
+
+        Special tokens, before the patches or after them, are left out. Position 0 is the class
+        token of most image models.
+
+        >>> import attnflow as af
+        >>> o = af.Origin(grid=af.Grid(rows=1, columns=2, prefix=1))
+        >>> t = af.TokenAttention([[[0.5, 0.3, 0.2]]], [*"c01"], [6], [0], "rollout", origin=o)
+        >>> t.to_grid()
+        array([[[0.3, 0.2]]])
+        """
+        grid = self.origin.grid if self.origin else None
+        if grid is None:
+            raise InputError(
+                "the tokens are not known to be patches of an image; give the attention an "
+                "Origin(grid=Grid(rows, columns, prefix))"
+            )
+        if query not in self.queries:
+            raise InputError(f"query {query} was not computed; queries are {_listed(self.queries)}")
+        patches = self.scores[:, self.queries.index(query), grid.prefix : grid.prefix + grid.size]
+        return patches.reshape(len(self.layers), grid.rows, grid.columns)
+
     def save(self, path: storage.PathLike) -> None:
         """Write to a .npz or .safetensors file, whichever the name says."""
         storage.write(
@@ -167,6 +256,7 @@ class TokenAttention:
                 "method": self.method,
                 "settings": settings_text(self.settings),
                 "saturated": np.array(self.saturated),
+                **origin_record(self.origin),
             },
         )
 
@@ -174,9 +264,10 @@ class TokenAttention:
     def load(cls, path: storage.PathLike) -> Self:
         """Read what `save` wrote."""
         names = ("scores", "tokens", "layers", "queries", "method", "settings", "saturated")
-        record: dict[str, Any] = {**storage.read(path, required=names)}
+        record: dict[str, Any] = {**storage.read(path, required=names, optional=("origin",))}
         with storage.naming(path):
             record["settings"] = settings_from(record["settings"])
+            record["origin"] = origin_from(record.get("origin"))
             return cls(**record)
 
     def _fields(self) -> dict[str, Any]:

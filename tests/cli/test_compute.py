@@ -2,15 +2,17 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from typer.testing import Result
 
 import attnflow as af
+from attnflow.synthetic import random_attention
 
 Run = Callable[..., Result]
-METHODS = {"raw": af.raw, "rollout": af.rollout, "flow": af.flow}
+METHODS: dict[str, Any] = {"raw": af.raw, "rollout": af.rollout, "flow": af.flow}
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -58,6 +60,126 @@ def test_every_option_reaches_the_library(run: Run, attention_file: Path) -> Non
     assert document["layers"] == [3, 2]
     assert document["queries"] == [2, 0]
     np.testing.assert_allclose(np.array(document["scores"]), expected.scores, atol=1e-9)
+
+
+@pytest.fixture
+def causal_file(tmp_path: Path) -> Path:
+    path = tmp_path / "causal.npz"
+    random_attention(3, 2, 5, seed=1, causal=True).save(path)
+    return path
+
+
+@pytest.mark.parametrize("method", ["rollout", "flow"])
+def test_positions_taken_out_and_the_receptive_field_reach_the_library(
+    run: Run, causal_file: Path, method: str
+) -> None:
+    options = ["--without", "0,2", "--receptive-field", "--json"]
+    document = json.loads(run("compute", causal_file, "--method", method, *options).stdout)
+    expected = METHODS[method](af.Attention.load(causal_file), without=[0, 2], receptive_field=True)
+    assert document["settings"]["without"] == [0, 2]
+    assert document["settings"]["receptive_field"] is True
+    assert np.array_equal(np.array(document["scores"]), expected.scores)
+
+
+def test_the_table_says_what_was_taken_out(run: Run, causal_file: Path) -> None:
+    result = run(
+        "compute", causal_file, "--method", "rollout", "--without", "0", "--receptive-field"
+    )
+    title = result.stdout.splitlines()[0]
+    assert "without (0,)" in title
+    assert "receptive field" in title
+
+
+# ---- attention sinks ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def sink_file(tmp_path: Path) -> Path:
+    """Two of three layers look at the first token most of the time."""
+    weights = np.full((3, 1, 4, 4), 0.25)
+    weights[1:] = [0.61, 0.13, 0.13, 0.13]
+    weights[2] = [0.55, 0.15, 0.15, 0.15]
+    path = tmp_path / "sink.npz"
+    af.Attention(weights, ["<s>", "a", "b", "c"]).save(path)
+    return path
+
+
+@pytest.mark.parametrize("options", [[], ["--json"], ["--out", "scores.npz"]])
+def test_a_sink_is_pointed_out_in_one_line_of_stderr(
+    run: Run, sink_file: Path, options: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(sink_file.parent)
+    result = run("compute", sink_file, "--method", "rollout", *options)
+    assert result.exit_code == 0
+    assert result.stderr == (
+        "note: '<s>' (position 0) takes 61 % of layer 2's attention, more than half of 2 layers'; "
+        "--without 0 takes it out\n"
+    )
+    assert "note" not in result.stdout
+
+
+@pytest.mark.parametrize("without", ["0", "3"])
+def test_who_takes_positions_out_knows_about_sinks(run: Run, sink_file: Path, without: str) -> None:
+    result = run("compute", sink_file, "--method", "rollout", "--without", without)
+    assert result.exit_code == 0
+    assert result.stderr == ""
+
+
+def test_attention_without_sinks_is_not_noted(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "even.npz"
+    af.Attention(np.full((1, 1, 4, 4), 0.25)).save(path)
+    assert run("compute", path, "--method", "raw").stderr == ""
+
+
+def test_several_sinks_are_taken_out_together(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "two.npz"
+    af.Attention([[np.eye(3)[[0, 0, 0]]], [np.eye(3)[[2, 2, 2]]]], ["a", "b", "\n"]).save(path)
+    result = run("compute", path, "--method", "raw")
+    assert result.stderr == (
+        "note: 'a' (position 0) takes 100 % of layer 1's attention; '\\n' (position 2) takes 100 % "
+        "of layer 2's attention; --without 0,2 takes them out\n"
+    )
+
+
+# ---- encoder-decoders -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def two_texts_file(tmp_path: Path) -> Path:
+    """Two source tokens, two target tokens, one layer each."""
+    path = tmp_path / "two_texts.npz"
+    even = np.full((1, 1, 2, 2), 0.5)
+    causal = np.array([[[[1.0, 0.0], [0.5, 0.5]]]])
+    af.EncoderDecoderAttention(even, causal, even, ["a", "b"], ["<s>", "c"]).save(path)
+    return path
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_file_of_an_encoder_decoder_is_read_as_such(
+    run: Run, two_texts_file: Path, method: str
+) -> None:
+    options = ["--layers", "3", "--queries", "2,3", "--without", "0", "--json"]
+    document = json.loads(run("compute", two_texts_file, "--method", method, *options).stdout)
+    a = af.EncoderDecoderAttention.load(two_texts_file)
+    expected = METHODS[method](a, layers=3, queries=[2, 3], without=0)
+    assert document["tokens"] == ["a", "b", "<s>", "c"]
+    assert np.array_equal(np.array(document["scores"]), expected.scores)
+
+
+def test_an_encoder_decoder_has_no_single_head(run: Run, two_texts_file: Path) -> None:
+    result = run("compute", two_texts_file, "--method", "raw", "--head", "0")
+    assert result.exit_code == 1
+    assert "--head 0 came with an encoder-decoder" in result.stderr
+
+
+def test_json_has_no_word_for_what_is_carried_along_without_bound(
+    run: Run, two_texts_file: Path
+) -> None:
+    result = run("compute", two_texts_file, "--method", "flow", "--json")
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert "error: layer 1, query 2 has an infinite score, which JSON does not" in result.stderr
+    assert " inf" in run("compute", two_texts_file, "--method", "flow", "--layers", "1").stdout
 
 
 def test_raw_leaves_the_residual_out_unless_asked_for(run: Run, attention_file: Path) -> None:
@@ -135,6 +257,8 @@ def test_an_error_is_one_line_and_code_1(run: Run, tmp_path: Path) -> None:
         (["--queries", "4"], "4"),
         (["--onto", "3"], "3"),
         (["--head", "2"], "2"),
+        (["--without", "4"], "position 4"),
+        (["--receptive-field"], "not causal"),
         (["--layers", "1", "--onto", "2"], "onto"),
     ],
 )
@@ -152,6 +276,9 @@ def test_what_the_file_does_not_have_is_code_1(
     [
         ("raw", ["--onto", "0"], "--onto"),
         ("raw", ["--threads", "1"], "--threads"),
+        ("raw", ["--receptive-field"], "--receptive-field"),
+        ("flow", ["--without", "first"], "--without"),
+        ("flow", ["--without", ""], "--without"),
         ("rollout", ["--threads", "1"], "--threads"),
         ("flow", ["--threads", "0"], "--threads"),
         ("median", [], "--method"),

@@ -59,7 +59,8 @@ def test_a_loaded_package_would_be_seen() -> None:
 
 def test_the_public_names_are_those_of_the_design() -> None:
     assert set(attnflow.__all__) == {
-        "Attention", "AttentionGraph", "TokenAttention", "MaxFlow",
+        "Attention", "EncoderDecoderAttention", "AttentionGraph", "TokenAttention", "MaxFlow",
+        "Grid", "Origin", "Sink",
         "raw", "rollout", "flow", "max_flow",
         "AttnflowError", "InputError", "UnsupportedModelError", "MissingDependencyError",
         "SolverError", "__version__",

@@ -99,3 +99,15 @@ def test_anything_else_is_refused_with_how_to_wrap_it(method: Any):
 def test_a_head_goes_with_attention_only(method: Any):
     with pytest.raises(af.InputError, match=r"head=0 came with an AttentionGraph.*graph\(head=0\)"):
         _ = method(SQUARE, head=0)
+
+
+@pytest.mark.parametrize("method", [af.raw, af.rollout, af.flow])
+def test_positions_are_taken_out_of_attention_only(method: Any):
+    assert method(ATTENTION, without=[1]).settings["without"] == (1,)
+    residual = 0.0 if method is af.raw else 0.5
+    assert method(ATTENTION, without=1) == method(ATTENTION.graph(without=1, residual=residual))
+    with pytest.raises(
+        af.InputError, match=r"without=\[0\] came with an AttentionGraph.*graph\(without=\[0\]\)"
+    ):
+        _ = method(SQUARE, without=0)
+    assert method(SQUARE, without=[]) == method(SQUARE)

@@ -6,6 +6,7 @@ import typer
 from typer.core import TyperCommand
 
 from attnflow import __version__
+from attnflow.cli._attend import attend
 from attnflow.cli._compute import compute
 from attnflow.cli._generate import generate
 
@@ -40,6 +41,7 @@ class _Command(TyperCommand):
 
 
 _ = app.command(cls=_Command)(compute)
+_ = app.command(cls=_Command)(attend)
 _ = app.command(cls=_Command)(generate)
 
 

@@ -4,15 +4,21 @@ import json
 import shutil
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
+import numpy as np
 import typer
 
+from attnflow import storage
 from attnflow.attention import Attention
 from attnflow.cli._exit_codes import exit_codes
+from attnflow.cli._notes import sinks_note
 from attnflow.cli._options import below_one, file_path, output_path, positions, wrong
 from attnflow.cli._progress import progress_bar
 from attnflow.cli._table import saturation_note, table
+from attnflow.encoder_decoder import EncoderDecoderAttention
+from attnflow.errors import InputError
+from attnflow.fusion import Fusion
 from attnflow.graph import AttentionGraph
 from attnflow.methods import flow, raw, rollout
 from attnflow.token_attention import Method, TokenAttention
@@ -29,7 +35,8 @@ def compute(
         typer.Argument(
             metavar="IN",
             help="File with `weights` (layer, head, query, key), and `tokens` if there are names; "
-            ".npz or .safetensors.",
+            "or with `encoder`, `decoder` and `cross`, and `source` and `target`. .npz or "
+            ".safetensors.",
         ),
     ],
     *,
@@ -38,8 +45,8 @@ def compute(
         Path | None,
         typer.Option(
             metavar="OUT",
-            help="File for scores, layers, queries, tokens, method, settings and saturated; "
-            ".npz or .safetensors; an existing one is replaced.",
+            help="File for scores, layers, queries, tokens, method, settings, saturated, and "
+            "origin where it is known; .npz or .safetensors; an existing one is replaced.",
         ),
     ] = None,
     as_json: Annotated[
@@ -69,9 +76,7 @@ def compute(
             min=0, metavar="K", help="This head alone at the layer of interest (the paper's A.1)."
         ),
     ] = None,
-    heads: Annotated[
-        Literal["mean", "max", "min"], typer.Option(help="How the heads of a layer are fused.")
-    ] = "mean",
+    heads: Annotated[Fusion, typer.Option(help="How the heads of a layer are fused.")] = "mean",
     residual: Annotated[
         float | None,
         typer.Option(
@@ -85,6 +90,20 @@ def compute(
             metavar="R", help="Share of each layer's smallest weights to drop, from 0 to below 1."
         ),
     ] = 0.0,
+    without: Annotated[
+        str | None,
+        typer.Option(
+            metavar="0,3-5",
+            help="Positions that nobody may draw on, such as attention sinks.  [default: none]",
+        ),
+    ] = None,
+    receptive_field: Annotated[
+        bool,
+        typer.Option(
+            "--receptive-field",
+            help="Divide by the scores of uniform causal attention; not for raw.",
+        ),
+    ] = False,
     normalized: Annotated[
         bool, typer.Option("--normalized", help="Scale the scores of each query to sum to one.")
     ] = False,
@@ -100,24 +119,35 @@ def compute(
     for option, value, allowed in (
         ("--onto", onto, method != "raw"),
         ("--threads", threads, method == "flow"),
+        ("--receptive-field", receptive_field or None, method != "raw"),
     ):
         if value is not None and not allowed:
             raise wrong(option, f"it has no meaning with --method {method}")
     source = file_path(source, option="IN")
     wanted_layers = positions(layers, option="--layers", lowest=1)
     wanted_queries = positions(queries, option="--queries", lowest=0)
+    taken_out = positions(without, option="--without", lowest=0) or ()
     residual = _RESIDUAL[method] if residual is None else residual
     if out is not None:
         out = output_path(out, option="--out", source=source)
 
-    graph = Attention.load(source).graph(
+    attention = _read(source)
+    graph = _graph(
+        attention,
         heads=heads,
         residual=below_one(residual, option="--residual"),
         discard_ratio=below_one(discard_ratio, option="--discard-ratio"),
         head=head,
+        without=taken_out,
     )
     result = _token_attention(
-        graph, method, wanted_layers, wanted_queries, onto=onto or 0, threads=threads
+        graph,
+        method,
+        wanted_layers,
+        wanted_queries,
+        onto=onto or 0,
+        receptive_field=receptive_field,
+        threads=threads,
     )
     if normalized:
         result = result.normalized()
@@ -130,6 +160,37 @@ def compute(
         typer.echo(_summary(result, out))
     else:
         typer.echo(_tables(result, every_layer=layers is not None))
+    if without is None and (note := sinks_note(attention)):
+        typer.echo(note, err=True)
+
+
+def _read(path: Path) -> Attention | EncoderDecoderAttention:
+    # Only an encoder-decoder has cross-attention.
+    found = storage.read(path, required=(), optional=("cross",))
+    return EncoderDecoderAttention.load(path) if found else Attention.load(path)
+
+
+def _graph(
+    attention: Attention | EncoderDecoderAttention,
+    *,
+    heads: Fusion,
+    residual: float,
+    discard_ratio: float,
+    head: int | None,
+    without: tuple[int, ...],
+) -> AttentionGraph:
+    if isinstance(attention, Attention):
+        return attention.graph(
+            heads=heads, residual=residual, discard_ratio=discard_ratio, head=head, without=without
+        )
+    if head is not None:
+        raise InputError(
+            f"--head {head} came with an encoder-decoder, whose layers are of three kinds with "
+            "heads of their own; leave it out"
+        )
+    return attention.graph(
+        heads=heads, residual=residual, discard_ratio=discard_ratio, without=without
+    )
 
 
 def _token_attention(
@@ -139,20 +200,35 @@ def _token_attention(
     queries: tuple[int, ...] | None,
     *,
     onto: int,
+    receptive_field: bool,
     threads: int | None,
 ) -> TokenAttention:
     if method == "raw":
         return raw(graph, layers=layers, queries=queries)
     if method == "rollout":
-        return rollout(graph, layers=layers, queries=queries, onto=onto)
+        return rollout(
+            graph, layers=layers, queries=queries, onto=onto, receptive_field=receptive_field
+        )
     with progress_bar("attention flow") as progress:
         return flow(
-            graph, layers=layers, queries=queries, onto=onto, threads=threads, progress=progress
+            graph,
+            layers=layers,
+            queries=queries,
+            onto=onto,
+            receptive_field=receptive_field,
+            threads=threads,
+            progress=progress,
         )
 
 
 def _json(result: TokenAttention) -> str:
-    # Scores of an Attention are finite; allow_nan=False holds the promise that this is JSON.
+    if not (finite := np.isfinite(result.scores)).all():
+        layer, query, _ = np.unravel_index(np.argmin(finite), finite.shape)
+        raise InputError(
+            f"layer {result.layers[layer]}, query {result.queries[query]} has an infinite score, "
+            "which JSON does not have: there it is carried along unchanged. Ask for layers and "
+            "queries that attend, or for --out"
+        )
     return json.dumps(
         {
             "method": result.method,

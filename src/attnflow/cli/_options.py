@@ -81,3 +81,22 @@ def output_path(path: Path, *, option: str, source: Path | None = None) -> Path:
     if source is not None and path.exists() and source.exists() and path.samefile(source):
         raise wrong(option, f"{str(path)!r} is the file to read; choose another name")
     return path
+
+
+def output_folder(path: Path, *, option: str, suffix: str) -> Path:
+    """Make a folder for results with names that end in `suffix`, or take an empty one.
+
+    Files of an earlier run in it would pass for results of this one.
+    """
+    storage.check_packages(path / f"1.{suffix}")
+    if str(path) == "-" or path.suffix.lower() in _SUFFIXES or path.is_file():
+        raise wrong(option, f"got {str(path)!r}; a folder is wanted, for several files")
+    if path.is_dir() and any(path.iterdir()):
+        raise wrong(option, f"the folder {str(path)!r} is not empty; choose a new or empty one")
+    if not path.parent.is_dir():
+        raise wrong(option, f"there is no folder {str(path.parent)!r}")
+    try:
+        path.mkdir(exist_ok=True)
+    except OSError as reason:
+        raise wrong(option, f"the folder {str(path)!r} cannot be made: {reason}") from reason
+    return path

@@ -14,16 +14,22 @@ _STARTING_LINE = "starting; the first run after installing compiles code, for up
 
 @contextmanager
 def progress_bar(
-    label: str, *, bar_after: float = 1.0, line_after: float = 3.0
+    label: str,
+    *,
+    starting: str = _STARTING,
+    starting_line: str = _STARTING_LINE,
+    bar_after: float = 1.0,
+    line_after: float = 3.0,
 ) -> Generator[Callable[[int, int], None]]:
     """Give the callback `progress(done, total)` of a bar that appears `bar_after` seconds of work.
 
-    Where stderr is not a terminal there is nobody to watch a bar: one line is written if nothing
-    is reported for `line_after` seconds. Chosen: loading compiled code takes one of them, which is
+    Until the first report it says `starting` instead of the label. Where stderr is not a terminal
+    there is nobody to watch a bar: one line with `starting_line` is written if nothing is reported
+    for `line_after` seconds. Chosen: loading compiled code takes one of them, which is
     not worth a line in a log.
     """
     if not sys.stderr.isatty():
-        line = f"{label}: {_STARTING_LINE}"
+        line = f"{label}: {starting_line}"
         with _later(line_after, lambda: typer.echo(line, err=True)) as timer:
             yield lambda _done, _total: timer.cancel()
         return
@@ -45,7 +51,7 @@ def progress_bar(
         console=Console(stderr=True),
         transient=True,
     )
-    task = bar.add_task(_STARTING, total=None)
+    task = bar.add_task(starting, total=None)
     try:
         # A timer and not the callback starts the bar: nothing is reported while code compiles.
         with _later(bar_after, bar.start):

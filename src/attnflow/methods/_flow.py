@@ -7,9 +7,11 @@ from numpy.typing import NDArray
 
 from attnflow import checked
 from attnflow.attention import Attention
+from attnflow.encoder_decoder import EncoderDecoderAttention
 from attnflow.errors import InputError
 from attnflow.graph import AttentionGraph
 from attnflow.maxflow import Progress, flow_values
+from attnflow.methods._receptive_field import corrected, uniform
 from attnflow.methods._selection import Selection, graph_of, select
 from attnflow.token_attention import TokenAttention
 
@@ -19,12 +21,14 @@ _SAME = 1e-9
 
 
 def flow(
-    x: Attention | AttentionGraph,
+    x: Attention | EncoderDecoderAttention | AttentionGraph,
     *,
     layers: Iterable[int] | int | None = None,
     queries: Iterable[int] | int | None = None,
     onto: int = 0,
     head: int | None = None,
+    without: Iterable[int] | int = (),
+    receptive_field: bool = False,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> TokenAttention:
@@ -57,6 +61,14 @@ def flow(
     head
         The paper's appendix A.1: this head alone at the layer of interest, and the layers below
         with all heads fused. With an Attention only. Layers are then solved one by one.
+    without
+        Positions that nobody may draw on, such as attention sinks; see `Attention.graph`. With the
+        attention of a model only.
+    receptive_field
+        Correct for what positions of a causal model can see: scores are divided by those of
+        uniform causal attention, with the same residual and `without`, and rows then sum to one.
+        Early tokens are no longer favoured for being seen by all. Twice the pairs are solved;
+        `saturated` is about the flow before.
     threads
         How many tokens are solved at a time, by default and at most one a core. Scores do not
         depend on it.
@@ -79,15 +91,30 @@ def flow(
     array([[[1. , 0.5],
             [0.5, 0.5]]])
     """
-    graph = graph_of(x, head=head)
+    graph = graph_of(x, head=head, without=without)
     chosen = select(graph, layers=layers, queries=queries, onto=onto)
     if threads is not None:
         threads = checked.whole_number(threads, "threads")
         if threads < 1:
             raise InputError(f"threads is {threads}; 1 or more are wanted, or None for all cores")
+    field = uniform(chosen) if checked.truth(receptive_field, "receptive_field") else None
+    first, second = (progress, None) if field is None else _halves(progress)
     solve = _fused_layers if graph.tops is None else _single_head
-    scores = solve(chosen, threads, progress)
-    return chosen.result("flow", scores, _saturated(chosen, scores))
+    scores = solve(chosen, threads, first)
+    saturated = _saturated(chosen, scores)
+    if field is not None:
+        scores = corrected(scores, solve(field, threads, second))
+    return chosen.result("flow", scores, saturated, receptive_field=receptive_field)
+
+
+def _halves(progress: Progress | None) -> tuple[Progress | None, Progress | None]:
+    """Progress of two solves of the same size that count as one."""
+    if progress is None:
+        return None, None
+    return (
+        lambda done, total: progress(done, 2 * total),
+        lambda done, total: progress(total + done, 2 * total),
+    )
 
 
 def _fused_layers(

@@ -4,6 +4,7 @@ import numpy as np
 
 from attnflow import checked
 from attnflow.attention import Attention
+from attnflow.encoder_decoder import EncoderDecoderAttention
 from attnflow.errors import InputError
 from attnflow.graph import AttentionGraph
 from attnflow.maxflow import MaxFlow, solve_pair
@@ -11,7 +12,11 @@ from attnflow.methods._selection import graph_of, select
 
 
 def max_flow(
-    x: Attention | AttentionGraph, *, source: tuple[int, int], sink: int, onto: int = 0
+    x: Attention | EncoderDecoderAttention | AttentionGraph,
+    *,
+    source: tuple[int, int],
+    sink: int,
+    onto: int = 0,
 ) -> MaxFlow:
     """The maximum flow from one position to one token: what runs where, and the bottleneck.
 

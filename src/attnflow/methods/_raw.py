@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from attnflow.attention import Attention
+from attnflow.encoder_decoder import EncoderDecoderAttention
 from attnflow.errors import InputError
 from attnflow.graph import AttentionGraph
 from attnflow.methods._selection import graph_of, select
@@ -12,11 +13,12 @@ from attnflow.token_attention import TokenAttention
 
 
 def raw(
-    x: Attention | AttentionGraph,
+    x: Attention | EncoderDecoderAttention | AttentionGraph,
     *,
     layers: Iterable[int] | int | None = None,
     queries: Iterable[int] | int | None = None,
     head: int | None = None,
+    without: Iterable[int] | int = (),
 ) -> TokenAttention:
     """Raw attention: what each position takes from the layer right below it.
 
@@ -34,6 +36,9 @@ def raw(
         Positions wanted; by default all.
     head
         This head alone instead of the mean; with an Attention only.
+    without
+        Positions that nobody may draw on, such as attention sinks; see `Attention.graph`. With the
+        attention of a model only.
 
     Notes
     -----
@@ -48,7 +53,7 @@ def raw(
     >>> af.raw(a, queries=1).scores
     array([[[0.4, 0.6]]])
     """
-    graph = graph_of(x, head=head, residual=0.0)
+    graph = graph_of(x, head=head, without=without, residual=0.0)
     chosen = select(graph, layers=layers, queries=queries)
     below = [graph.sizes[layer - 1] for layer in chosen.layers]
     if len(set(below)) > 1:
@@ -57,6 +62,8 @@ def raw(
             "ask for one layer at a time"
         )
     rows = [graph.proportions(layer, top=True)[list(chosen.queries)] for layer in chosen.layers]
+    # A layer as large as the input stands for the same positions, see `AttentionGraph.names`.
+    origin = graph.origin if below[0] == graph.sizes[0] else None
     scores = np.stack(rows)
     scores.setflags(write=False)  # it is the result's from here on
     return TokenAttention(
@@ -66,4 +73,5 @@ def raw(
         queries=chosen.queries,
         method="raw",
         settings=graph.settings,
+        origin=origin,
     )

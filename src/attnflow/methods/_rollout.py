@@ -5,20 +5,25 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
+from attnflow import checked
 from attnflow.attention import Attention
+from attnflow.encoder_decoder import EncoderDecoderAttention
 from attnflow.errors import InputError
 from attnflow.graph import AttentionGraph
+from attnflow.methods._receptive_field import corrected, uniform
 from attnflow.methods._selection import Selection, graph_of, select
 from attnflow.token_attention import TokenAttention
 
 
 def rollout(
-    x: Attention | AttentionGraph,
+    x: Attention | EncoderDecoderAttention | AttentionGraph,
     *,
     layers: Iterable[int] | int | None = None,
     queries: Iterable[int] | int | None = None,
     onto: int = 0,
     head: int | None = None,
+    without: Iterable[int] | int = (),
+    receptive_field: bool = False,
 ) -> TokenAttention:
     """Attention rollout: the weights of all paths from a position down to a token, added up.
 
@@ -38,6 +43,13 @@ def rollout(
     head
         The paper's appendix A.1: this head alone at the layer of interest, and the layers below
         with all heads fused, `R(i, k) = A(i, k) R(i − 1)`. With an Attention only.
+    without
+        Positions that nobody may draw on, such as attention sinks; see `Attention.graph`. With the
+        attention of a model only.
+    receptive_field
+        Correct for what positions of a causal model can see: scores are divided by those of
+        uniform causal attention, with the same residual and `without`, and rows then sum to one.
+        Early tokens are no longer favoured for being seen by all. Twice the work.
 
     Notes
     -----
@@ -54,8 +66,16 @@ def rollout(
     array([[[0.75, 0.25],
             [0.5 , 0.5 ]]])
     """
-    graph = graph_of(x, head=head)
+    graph = graph_of(x, head=head, without=without)
     chosen = select(graph, layers=layers, queries=queries, onto=onto)
+    field = uniform(chosen) if checked.truth(receptive_field, "receptive_field") else None
+    scores = _composed(chosen)
+    if field is not None:
+        scores = corrected(scores, _composed(field))
+    return chosen.result("rollout", scores, receptive_field=receptive_field)
+
+
+def _composed(chosen: Selection) -> NDArray[np.float64]:
     compose = _upwards if _cost_upwards(chosen) <= _cost_downwards(chosen) else _downwards
     with np.errstate(over="ignore", invalid="ignore"):
         scores = compose(chosen)
@@ -63,7 +83,7 @@ def rollout(
         raise InputError(
             "the weights are too large, their products are beyond float64; divide all by one number"
         )
-    return chosen.result("rollout", scores)
+    return scores
 
 
 def _in_place(chosen: Selection) -> bool:

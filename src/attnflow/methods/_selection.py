@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from attnflow import checked
 from attnflow.attention import Attention
+from attnflow.encoder_decoder import EncoderDecoderAttention
 from attnflow.errors import InputError
 from attnflow.graph import AttentionGraph
 from attnflow.token_attention import Method, TokenAttention
@@ -37,9 +38,17 @@ class Selection:
         return self.graph.names(self.onto)
 
     def result(
-        self, method: Method, scores: NDArray[np.float64], saturated: Iterable[bool] | None = None
+        self,
+        method: Method,
+        scores: NDArray[np.float64],
+        saturated: Iterable[bool] | None = None,
+        *,
+        receptive_field: bool = False,
     ) -> TokenAttention:
-        """`scores` (layer, query, node of layer `onto`) as token attention; they are used up."""
+        """`scores` (layer, query, node of layer `onto`) as token attention; they are used up.
+
+        `receptive_field` says whether they were corrected for it.
+        """
         scores.setflags(write=False)  # they are the result's from here on
         return TokenAttention(
             scores=scores,
@@ -47,19 +56,37 @@ class Selection:
             layers=self.layers,
             queries=self.queries,
             method=method,
-            settings={**self.graph.settings, "onto": self.onto},
+            settings={
+                **self.graph.settings,
+                "onto": self.onto,
+                **({"receptive_field": True} if receptive_field else {}),
+            },
             saturated=saturated,
+            origin=self.graph.origin if self.onto == 0 else None,
         )
 
 
-def graph_of(x: object, *, head: int | None = None, residual: float = 0.5) -> AttentionGraph:
-    """The graph a method works on: `x` itself, or the graph of an Attention.
+def graph_of(
+    x: object,
+    *,
+    head: int | None = None,
+    without: Iterable[int] | int = (),
+    residual: float = 0.5,
+) -> AttentionGraph:
+    """The graph a method works on: `x` itself, or the graph of the attention of a model.
 
-    `head` picks the single head of the paper's appendix A.1 and, like `residual`, goes with an
-    Attention only.
+    `head` picks the single head of the paper's appendix A.1. Like `without` and `residual` it has
+    no say about an AttentionGraph.
     """
     if isinstance(x, Attention):
-        return x.graph(head=head, residual=residual)
+        return x.graph(head=head, residual=residual, without=without)
+    if isinstance(x, EncoderDecoderAttention):
+        if head is not None:
+            raise InputError(
+                f"head={head} came with an EncoderDecoderAttention, whose layers are of three "
+                "kinds with heads of their own; leave it out, all heads are then fused"
+            )
+        return x.graph(residual=residual, without=without)
     if not isinstance(x, AttentionGraph):
         raise InputError(
             f"a {type(x).__name__} came; wrap it first: Attention(weights, tokens) for weights "
@@ -69,6 +96,12 @@ def graph_of(x: object, *, head: int | None = None, residual: float = 0.5) -> At
         raise InputError(
             f"head={head} came with an AttentionGraph, whose heads are fused already; pass the "
             f"Attention, or build the graph with attention.graph(head={head})"
+        )
+    if taken_out := checked.whole_numbers(without, "without"):
+        raise InputError(
+            f"without={list(taken_out)} came with an AttentionGraph, whose rows are mixed already; "
+            "pass the Attention, or build the graph with "
+            f"attention.graph(without={list(taken_out)})"
         )
     return x
 

@@ -1,0 +1,188 @@
+"""The work of `attnflow attend`: load, attend, save, and say what was written."""
+
+import json
+from collections.abc import Callable, Generator, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import typer
+
+from attnflow import models
+from attnflow.attention import Attention
+from attnflow.cli._notes import sinks_note
+from attnflow.cli._options import output_folder, output_path
+from attnflow.cli._progress import progress_bar
+from attnflow.cli._texts import encodable, lines, one_text
+from attnflow.encoder_decoder import EncoderDecoderAttention
+from attnflow.errors import AttnflowError, InputError
+
+AnyAttention: TypeAlias = Attention | EncoderDecoderAttention
+
+# What the library calls the settings that users of the command know as options.
+_OPTIONS = {
+    "allow_pickle=True": "--allow-pickle",
+    "remote_code=True": "--remote-code",
+    "truncate=True": "--truncate",
+}
+_LOADING = "loading the model"
+_LOADING_LINE = "loading the model; one that is not in the cache yet comes over the network"
+# Seconds. Chosen: torch and a model on disk take some of them, which is not worth a line in a log.
+_LINE_AFTER = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Attending:
+    """A model, and how it is to be loaded and to attend."""
+
+    model: str
+    load_settings: dict[str, Any]
+    settings: dict[str, Any]
+    as_json: bool
+
+    def one(self, text: str | None, file: Path | None, out: Path, *, target: str | None) -> None:
+        """The attention for one text, as a file."""
+        out = output_path(out, option="--out", source=file)
+        if target is not None:
+            target = encodable(target, option="--target")
+        given = one_text(text, file)
+        with _progress() as progress, _naming_options():
+            loaded = self._loaded()
+            progress(0, 1)
+            attention = models.attend(
+                loaded.model, loaded.tokenizer, given, target=target, **self.settings
+            )
+            attention.save(out)
+        self._say({"out": str(out), **_described(attention)}, f"wrote {out}: {_summary(attention)}")
+        self._note(loaded, attention)
+
+    def many(self, file: Path, out: Path, batch_size: int, suffix: str) -> None:
+        """The attention for each line of a file, as numbered files in a folder."""
+        texts = lines(file)
+        out = output_folder(out, option="--out", suffix=suffix)
+        width = max(5, len(str(len(texts))))
+        files: list[dict[str, Any]] = []
+        with _progress() as progress, _naming_options():
+            loaded = self._loaded()
+            for start in range(0, len(texts), batch_size):
+                progress(start, len(texts))
+                batch = self._attended(loaded, texts[start : start + batch_size], start + 1)
+                for number, attention in enumerate(batch, start=start + 1):
+                    path = out / f"{number:0{width}}.{suffix}"
+                    attention.save(path)
+                    files.append({"out": str(path), **_described(attention)})
+        first, last = (Path(each["out"]).name for each in (files[0], files[-1]))
+        named = f"1 text, {first}" if len(files) == 1 else f"{len(files)} texts, {first} to {last}"
+        self._say(
+            {"out": str(out), "files": files},
+            f"wrote {out}: attention for {named}",
+        )
+        self._note(loaded)
+
+    def _loaded(self) -> models.Loaded:
+        loaded = models.load(self.model, **self.load_settings)
+        if loaded.tokenizer is None:
+            raise InputError(
+                f"{self.model} has no tokenizer, so it reads no text. For images and sound use "
+                "attnflow.models.attend in Python, with what the model's processor gives"
+            )
+        return loaded
+
+    def _attended(
+        self, loaded: models.Loaded, texts: list[str], first: int
+    ) -> Iterator[AnyAttention]:
+        """The attention for each text; an error names its line, counted from `first`."""
+        try:
+            yield from models.attend(loaded.model, loaded.tokenizer, texts, **self.settings)
+        except InputError as reason:
+            if len(texts) == 1:
+                raise InputError(f"line {first}: {reason}") from reason
+            # Which of them it was is known when each runs alone.
+            for number, text in enumerate(texts, start=first):
+                yield from self._attended(loaded, [text], number)
+
+    def _say(self, document: dict[str, Any], line: str) -> None:
+        if self.as_json:
+            line = json.dumps({"model": self.model, **document})
+        typer.echo(line)
+
+    def _note(self, loaded: models.Loaded, attention: AnyAttention | None = None) -> None:
+        """Say what a user should know of the model, and of the attention for a single text."""
+        if loaded.missing:
+            rest = len(loaded.missing) - 1
+            shown = loaded.missing[0] + (f" and {rest} more" if rest else "")
+            note = f"note: {self.model} lacks weights that attention does not depend on: {shown}"
+            typer.echo(note, err=True)
+        if attention is not None and (
+            note := sinks_note(attention, remedy="attnflow compute --without")
+        ):
+            typer.echo(note, err=True)
+
+
+@contextmanager
+def _naming_options() -> Generator[None]:
+    """Word the advice in errors as options of the command."""
+    try:
+        yield
+    except AttnflowError as error:
+        message = str(error)
+        for setting, option in _OPTIONS.items():
+            message = message.replace(setting, option)
+        raise type(error)(message) from error
+    except (MemoryError, RuntimeError) as error:
+        # torch has no type for it on the CPU; these are its words, there and on other devices.
+        if not isinstance(error, MemoryError) and "memory" not in str(error):
+            raise
+        raise InputError(
+            "there is not enough memory for the attention of this text; try --heads mean, a "
+            "shorter text or a smaller --batch-size"
+        ) from error
+
+
+def _progress() -> AbstractContextManager[Callable[[int, int], None]]:
+    return progress_bar(
+        "attention", starting=_LOADING, starting_line=_LOADING_LINE, line_after=_LINE_AFTER
+    )
+
+
+def _described(attention: AnyAttention) -> dict[str, Any]:
+    """What a file holds, but for the weights."""
+    origin = attention.origin
+    common = {
+        "averaged": attention.averaged,
+        "generated": 0 if origin is None else origin.generated,
+    }
+    if isinstance(attention, Attention):
+        return {
+            "kind": "attention",
+            "layers": attention.n_layers,
+            "heads": attention.n_heads,
+            "tokens": attention.tokens,
+            "causal": attention.causal,
+            **common,
+        }
+    return {
+        "kind": "encoder-decoder attention",
+        "encoder_layers": len(attention.encoder),
+        "decoder_layers": len(attention.decoder),
+        "source": attention.source,
+        "target": attention.target,
+        **common,
+    }
+
+
+def _summary(attention: AnyAttention) -> str:
+    generated = 0 if attention.origin is None else attention.origin.generated
+    written = f", {generated} of them generated" if generated else ""
+    if isinstance(attention, Attention):
+        heads = "the mean of all heads" if attention.averaged else f"{attention.n_heads} heads"
+        causal = ", causal" if attention.causal else ""
+        return (
+            f"attention of {attention.n_layers} layers, {heads}, {attention.n_tokens} tokens"
+            f"{written}{causal}"
+        )
+    return (
+        f"attention of {len(attention.encoder)} encoder and {len(attention.decoder)} decoder "
+        f"layers, {len(attention.source)} source and {len(attention.target)} target tokens{written}"
+    )

@@ -1,0 +1,116 @@
+"""What `attend` hears, kept in one block of memory for each attention of an example."""
+# torch's stubs leave many members partly unknown; what is unknown stays inside this file.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from attnflow.errors import UnsupportedModelError
+from attnflow.models._inputs import Inputs, Positions
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from torch import Tensor
+
+    from attnflow.models._call import Call, Role
+
+
+class Block:
+    """Arrays of one shape, one after the other, in memory that is taken once.
+
+    Memory that is asked for and not written to costs nothing, so `expected` may be too many.
+    """
+
+    def __init__(self, expected: int) -> None:
+        self._expected = expected
+        self._array: NDArray[np.float32] | None = None
+        self._count = 0
+
+    def add(self, layer: NDArray[np.float32]) -> None:
+        """Copy one more array into the block; a shape unlike the first one's is refused."""
+        if self._array is None:
+            self._array = np.empty((self._expected, *layer.shape), dtype=np.float32)
+        if layer.shape != self._array.shape[1:]:
+            raise ValueError(f"{layer.shape} after {self._array.shape[1:]}")
+        if self._count == len(self._array):
+            grown = np.empty((2 * self._count, *layer.shape), dtype=np.float32)
+            grown[: self._count] = self._array
+            self._array = grown
+        self._array[self._count] = layer
+        self._count += 1
+
+    def taken(self) -> NDArray[np.float32] | None:
+        """All of them (number, …), read-only; None where there are none."""
+        if self._array is None:
+            return None
+        whole = self._count == len(self._array)
+        array = self._array if whole else self._array[: self._count].copy()
+        array.setflags(write=False)
+        return array
+
+
+class Collector:
+    """Hears the calls of one pass and keeps their weights for each example, padding cut away."""
+
+    def __init__(self, inputs: Inputs, *, averaged: bool, expected: int) -> None:
+        self.inputs = inputs
+        self._averaged = averaged
+        self._expected = expected
+        self._blocks: dict[tuple[Role, int], Block] = {}
+        self._first: dict[Role, str] = {}
+
+    def hear(self, call: Call) -> None:
+        """Keep the weights of one attention."""
+        examples, queries, keys = call.size
+        self.inputs = self.inputs.of(examples, call.name)
+        role = call.role
+        if role != "cross" and queries != keys:
+            raise UnsupportedModelError(
+                f"{call.name or 'an attention'} has {queries} queries and {keys} keys; attention "
+                "of a sequence to itself is wanted, without a cache of earlier positions"
+            )
+        weights = call.mean()[:, None] if self._averaged else call.weights()
+        first = self._first.setdefault(role, call.name)
+        for example, each in enumerate(weights):
+            block = self._blocks.setdefault((role, example), Block(self._expected))
+            try:
+                block.add(_cut(each, *self._ends(role, example)))
+            except ValueError as reason:
+                raise UnsupportedModelError(
+                    f"{call.name or 'an attention'} has weights of another shape than "
+                    f"{first or 'the first'}: {reason} (head, query, key). Models of several "
+                    "parts, such as one for text and one for images, are passed part by part: "
+                    "attend(model.vision_model, …)"
+                ) from reason
+
+    def weights(self, role: Role, example: int) -> NDArray[np.float32] | None:
+        """Weights (layer, head, query, key) of an example, None where none were heard."""
+        block = self._blocks.get((role, example))
+        return None if block is None else block.taken()
+
+    def _ends(self, role: Role, example: int) -> tuple[Positions, Positions]:
+        """Whose queries attend to whose keys."""
+        source = self.inputs.sources[example]
+        if self.inputs.targets is None:  # of the targets of a plain module nothing is known
+            return (Positions() if role == "cross" else source), source
+        target = self.inputs.targets[example]
+        return (source if role == "self" else target), (target if role == "decoder" else source)
+
+
+def _cut(weights: Tensor, queries: Positions, keys: Positions) -> NDArray[Any]:
+    """Weights (head, query, key) on the host, without padding, with rows that sum to one."""
+    import torch
+
+    if weights.dtype not in (torch.float32, torch.float64):
+        weights = weights.float()
+        weights = weights / weights.sum(dim=-1, keepdim=True)  # half precision is off by up to 2⁻⁸
+    array = weights.float().cpu().numpy()
+    if queries.kept is not None and len(queries.kept) == array.shape[1]:
+        array = array[:, queries.kept]
+    if keys.kept is not None and len(keys.kept) == array.shape[2]:
+        array = array[:, :, keys.kept]
+    return array

@@ -1,0 +1,126 @@
+"""Text to tokens: ids for the model, names and characters for people."""
+# Tokenizers come in many classes, typed as little as Any here.
+# pyright: reportUnknownMemberType=false
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from attnflow.errors import InputError
+from attnflow.words import align, stripped
+
+if TYPE_CHECKING:
+    from attnflow.origin import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """One text as a tokenizer gives it."""
+
+    text: str
+    fields: dict[str, list[int]]  # input_ids and what else the tokenizer gives, one a token
+    tokens: tuple[str, ...]
+    spans: tuple[Span | None, ...] | None  # None for a special token; as a whole: not known
+    ended: bool = False  # whether the last token is one that the tokenizer put there
+    generated: int = 0  # how many of the last tokens the model wrote itself
+
+    @property
+    def ids(self) -> list[int]:
+        """The ids of the tokens."""
+        return self.fields["input_ids"]
+
+
+def encode(
+    tokenizer: Any,
+    text: object,
+    *,
+    limit: int | None,
+    truncate: bool,
+    target: bool = False,
+    reserved: int = 0,
+) -> Encoded:
+    """Tokens of a text, at most `limit` of them.
+
+    With `target`, as the tokenizer encodes what a decoder is to write. `reserved` of the limit are
+    for what the model writes after the text.
+    """
+    if not isinstance(text, str):
+        raise InputError(
+            f"a {type(text).__name__} came where a text is wanted. For an image or sound, pass "
+            "what the model's processor gives: attend(model, None, processor(…, "
+            "return_tensors='pt'))"
+        )
+    if tokenizer is None:
+        raise InputError(
+            "a text came without a tokenizer; pass the model's tokenizer, or ready inputs such as "
+            "{'input_ids': ids}"
+        )
+    whole = _encoded(tokenizer, text, target=target) if text.strip() else None
+    if whole is None or (whole.spans is not None and not any(whole.spans)):
+        raise InputError(f"the text {text!r} has no tokens; pass a text with at least one word")
+    if limit is None or len(whole.ids) <= limit - reserved:
+        return whole
+    if not truncate:
+        besides = f" with the {reserved} that it is to write" if reserved else ""
+        raise InputError(
+            f"the text has {len(whole.ids)} tokens, and the model takes {limit}{besides}; shorten "
+            "it, or pass truncate=True to cut it off there"
+        )
+    return _encoded(tokenizer, text, target=target, truncation=True, max_length=limit - reserved)
+
+
+def _encoded(tokenizer: Any, text: str, *, target: bool, **cut: Any) -> Encoded:
+    tokenizer = inner_tokenizer(tokenizer)
+    fast = bool(getattr(tokenizer, "is_fast", False))
+    given: dict[str, Any] = {"text_target": text} if target else {"text": text}
+    # Said here that the length is nobody's concern but ours: tokenizers warn of it.
+    settings = {"return_special_tokens_mask": True, "verbose": False, **cut}
+    encoding = dict(tokenizer(**given, **settings, return_offsets_mapping=fast))
+    special = _special(tokenizer, encoding["input_ids"], encoding.pop("special_tokens_mask"))
+    offsets = cast("list[Span] | None", encoding.pop("offset_mapping", None))
+    tokens = token_names(tokenizer, encoding["input_ids"])
+    if offsets is not None:
+        spans = tuple(
+            None if marked else stripped((int(start), int(end)), text)
+            for (start, end), marked in zip(offsets, special, strict=True)
+        )
+    else:
+        spans = _found(tokens, text, special, truncated=bool(cut))
+    return Encoded(text, encoding, tokens, spans, ended=special[-1])
+
+
+def _special(tokenizer: Any, ids: list[int], mask: list[int]) -> list[bool]:
+    """Which tokens the tokenizer put around the text."""
+    if len(mask) == len(ids):
+        return [bool(marked) for marked in mask]
+    # A tokenizer that adds tokens of its own and does not say where: known by their ids.
+    added = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
+    return [each in added for each in ids]
+
+
+def _found(
+    tokens: tuple[str, ...], text: str, special: list[bool], *, truncated: bool
+) -> tuple[Span | None, ...] | None:
+    """Characters of the tokens of a tokenizer without offsets; None where they are not found."""
+    names = frozenset(name for name, marked in zip(tokens, special, strict=True) if marked)
+    try:
+        return align(tokens, text, special=names, truncated=truncated)
+    except InputError:  # a tokenizer that rewrites the text: attention can be had all the same
+        return None
+
+
+def token_names(tokenizer: Any, ids: list[int]) -> tuple[str, ...]:
+    """The tokens of ids, as the tokenizer calls them; without a tokenizer, the ids.
+
+    A model may know more ids than its tokenizer has names for, `<50257>` then stands for one.
+    """
+    if tokenizer is None:
+        return tuple(map(str, ids))
+    names = inner_tokenizer(tokenizer).convert_ids_to_tokens(ids)
+    return tuple(f"<{each}>" if n is None else str(n) for n, each in zip(names, ids, strict=True))
+
+
+def inner_tokenizer(tokenizer: Any) -> Any:
+    """The tokenizer itself; a processor has one inside."""
+    return getattr(tokenizer, "tokenizer", tokenizer)

@@ -1,0 +1,71 @@
+"""What is known about families of models, as data. A family without an entry works all the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Facts that neither the configuration nor the pass tells.
+
+    Parameters
+    ----------
+    prefix
+        Names of the special positions before the patches of an image.
+    registers
+        The field of the configuration that says how many registers follow them.
+    counts_after_padding
+        Whether positions are counted from the one after the padding token's id, as RoBERTa and
+        its kin do, so that the first entries of the table of positions serve no token.
+    any_length
+        Whether there is no limit of length, although the configuration names one.
+    frame_seconds
+        How much time a position of the encoder stands for, of models that hear sound.
+    """
+
+    prefix: tuple[str, ...] = ()
+    registers: str = ""
+    counts_after_padding: bool = False
+    any_length: bool = False
+    frame_seconds: float = 0.0
+
+
+_COUNTS_AFTER_PADDING = Family(counts_after_padding=True)
+_CLASS_TOKEN = Family(prefix=("[CLS]",))
+_RELATIVE = Family(any_length=True)
+
+# By `config.model_type`. Sources: the models' files in transformers 5.22.
+FAMILIES = {
+    "camembert": _COUNTS_AFTER_PADDING,
+    "mpnet": _COUNTS_AFTER_PADDING,
+    "roberta": _COUNTS_AFTER_PADDING,
+    "xlm-roberta": _COUNTS_AFTER_PADDING,
+    "mt5": _RELATIVE,
+    "t5": _RELATIVE,
+    "whisper": Family(frame_seconds=0.02),  # two steps of 10 ms, Radford et al. (2022)
+    "clip_vision_model": _CLASS_TOKEN,
+    "deit": Family(prefix=("[CLS]", "[DIST]")),
+    "dinov2": _CLASS_TOKEN,
+    "dinov2_with_registers": Family(prefix=("[CLS]",), registers="num_register_tokens"),
+    "dinov3_vit": Family(prefix=("[CLS]",), registers="num_register_tokens"),
+    "vit": _CLASS_TOKEN,
+    "vit_mae": _CLASS_TOKEN,
+}
+
+
+def family_of(model: object) -> Family:
+    """What is known about the family of a model; nothing about one that has no entry."""
+    config = getattr(model, "config", None)
+    return FAMILIES.get(getattr(config, "model_type", ""), Family())
+
+
+def length_limit(model: object) -> int | None:
+    """How many tokens a model takes at most; None where it names no limit, or has none."""
+    config, family = getattr(model, "config", None), family_of(model)
+    limit = getattr(config, "max_position_embeddings", None)
+    if family.any_length or not isinstance(limit, int) or limit < 1:
+        return None
+    if family.counts_after_padding:
+        limit -= (getattr(config, "pad_token_id", None) or 0) + 1
+    return limit

@@ -1,0 +1,225 @@
+"""The ear for Hugging Face models: transformers' own attention interface.
+
+Every attention of a model that follows the interface goes through one function, chosen by a name in
+its configuration. For one forward pass the name is ours. The function answers with the model's own
+eager attention, or with fused attention, and so needs to know nothing about the family: soft caps,
+grouped heads, sliding windows and position biases are in the masks and arguments that come with the
+call.
+"""
+# torch's and transformers' stubs leave much unknown; what is unknown stays inside this file. The
+# name of the attention in use is a private attribute in transformers, though documented.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportPrivateUsage=false
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
+
+from attnflow.errors import UnsupportedModelError
+from attnflow.models._call import BLOCK, Hear, Role, head_mean, role_of
+from attnflow.models._fused import FUSED_COLUMNS, beside
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+    from torch import Tensor, nn
+
+# What transformers finds our functions by: one that wants the masks of eager attention, one that
+# wants those of fused attention, which are often none at all.
+_EAGER, _FUSED = "attnflow_eager", "attnflow_fused"
+
+# Who listens to the pass under way. A context variable, since transformers calls a plain function,
+# and passes may run in several threads.
+_listening: ContextVar[_Listener] = ContextVar("attnflow_listening")
+
+
+@dataclass(frozen=True, slots=True)
+class _Listener:
+    hear: Hear
+    names: dict[int, str]  # of the modules, by their identity
+    fused: bool  # whether masks are those of fused attention
+    kernel: bool  # whether the model's own attention can be computed by PyTorch's fused kernel
+
+
+@contextlib.contextmanager
+def interface_ear(model: nn.Module, hear: Hear, *, fused: bool) -> Generator[None]:
+    """Report every attention of `model` that goes through the interface while this is open."""
+    _register()
+    names = {id(module): name for name, module in model.named_modules()}
+    configs = _configs(model)
+    before = [config._attn_implementation_internal for config in configs]  # noqa: SLF001
+    # By transformers' own word for its model, so false for a model it has not heard of.
+    kernel = all(getattr(module, "_supports_sdpa", True) for module in model.modules())
+    token = _listening.set(_Listener(hear, names, fused, kernel))
+    chosen = _FUSED if fused else _EAGER
+    try:
+        for config in configs:
+            config._attn_implementation_internal = chosen  # noqa: SLF001
+        yield
+    finally:
+        for config, implementation in zip(configs, before, strict=True):
+            config._attn_implementation_internal = implementation  # noqa: SLF001
+        _listening.reset(token)
+
+
+def _register() -> None:
+    from transformers import AttentionInterface, AttentionMaskInterface
+    from transformers.masking_utils import eager_mask, sdpa_mask
+
+    AttentionInterface.register(_EAGER, _answer)
+    AttentionMaskInterface.register(_EAGER, eager_mask)
+    AttentionInterface.register(_FUSED, _answer)
+    AttentionMaskInterface.register(_FUSED, sdpa_mask)
+
+
+def _configs(model: nn.Module) -> list[Any]:
+    """Every configuration that a module of the model may look its attention up in."""
+    from transformers import PreTrainedConfig
+
+    found: dict[int, Any] = {}
+
+    def add(config: object) -> None:
+        if isinstance(config, PreTrainedConfig) and id(config) not in found:
+            found[id(config)] = config
+            for part in config.sub_configs:
+                add(getattr(config, part, None))
+
+    for module in model.modules():
+        add(getattr(module, "config", None))
+    return list(found.values())
+
+
+def _answer(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    **settings: Any,
+) -> tuple[Tensor, None]:
+    """The function that transformers calls: report, and give the output of the attention."""
+    listener = _listening.get()
+    name = listener.names.get(id(module), "")
+    call = _InterfaceCall(module, query, key, value, attention_mask, settings, name, listener)
+    listener.hear(call)
+    if call.output is None:  # nobody asked for the weights
+        _ = call.weights()
+    return cast("Tensor", call.output), None
+
+
+@dataclass(slots=True)
+class _InterfaceCall:
+    """A call through the interface. Asking for weights gives `output` as well."""
+
+    module: nn.Module
+    query: Tensor  # (batch, head, query, width)
+    key: Tensor  # (batch, head or group of heads, key, width)
+    value: Tensor  # as key
+    mask: Tensor | None
+    settings: dict[str, Any]
+    name: str
+    listener: _Listener
+    output: Tensor | None = field(default=None, init=False)  # (batch, query, head, width)
+
+    @property
+    def role(self) -> Role:
+        return role_of(self.name)
+
+    @property
+    def size(self) -> tuple[int, int, int]:
+        return self.query.shape[0], self.query.shape[2], self.key.shape[2]
+
+    def weights(self) -> Tensor:
+        self.output, weights = self._eager(slice(None))
+        return weights
+
+    def mean(self) -> Tensor:
+        return self._by_blocks(head_mean)
+
+    def times(self, R: Tensor) -> Tensor:
+        if R.shape[-1] > FUSED_COLUMNS or not self._fits_kernel():
+            return self._by_blocks(lambda weights: head_mean(weights).to(R.dtype) @ R)
+        self.output, product = beside(self._kernel, self.query, self.key, self.value, R)
+        self.output = self.output.transpose(1, 2)
+        return product
+
+    def _by_blocks(self, answer: Callable[[Tensor], Tensor]) -> Tensor:
+        """`answer` to the weights of a block of queries, block by block."""
+        import torch
+
+        outputs: list[Tensor] = []
+        answers: list[Tensor] = []
+        for start in range(0, self.size[1], BLOCK):
+            output, weights = self._eager(slice(start, start + BLOCK))
+            outputs.append(output)
+            answers.append(answer(weights))
+        self.output = torch.cat(outputs, dim=1)
+        return torch.cat(answers, dim=1)
+
+    def _eager(self, rows: slice) -> tuple[Tensor, Tensor]:
+        """The model's own eager attention for some of the queries."""
+        settings = dict(self.settings)
+        bias = settings.get("position_bias")
+        if bias is not None and bias.shape[2] > 1:
+            settings["position_bias"] = bias[:, :, rows]
+        eager = _eager_attention(self.module)
+        mask = self._additive_mask(rows)
+        return eager(self.module, self.query[:, :, rows], self.key, self.value, mask, **settings)
+
+    def _additive_mask(self, rows: slice) -> Tensor | None:
+        """The mask as eager attention wants it: minus infinity, nearly, where there is no edge."""
+        import torch
+
+        mask = self.mask
+        if mask is None and self._causal_without_mask():
+            places = torch.arange(max(self.size[1:]), device=self.query.device)
+            mask = places[None, None, None, : self.size[2]] <= places[: self.size[1]][rows, None]
+        elif mask is not None and mask.shape[2] > 1:
+            mask = mask[:, :, rows]
+        if mask is None:
+            return None
+        if mask.dtype == torch.bool:
+            closed = torch.finfo(self.query.dtype).min
+            mask = torch.zeros_like(mask, dtype=self.query.dtype).masked_fill_(~mask, closed)
+        return mask
+
+    def _causal_without_mask(self) -> bool:
+        """Whether a missing mask stands for a causal one, as it may for fused attention.
+
+        Not for a single query, which sees every key: transformers' own rule.
+        """
+        if not self.listener.fused or self.size[1] == 1:
+            return False
+        causal = self.settings.get("is_causal")
+        return bool(getattr(self.module, "is_causal", True) if causal is None else causal)
+
+    def _fits_kernel(self) -> bool:
+        """Whether fused attention knows everything that this call asks for."""
+        beyond = (self.settings.get(name) for name in ("softcap", "s_aux"))
+        return self.listener.kernel and all(setting is None for setting in beyond)
+
+    def _kernel(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        from transformers.integrations.sdpa_attention import sdpa_attention_forward
+
+        settings = dict(self.settings)
+        if settings.get("scaling") is None:  # the default looks at the width, which is filled up
+            settings["scaling"] = self.query.shape[-1] ** -0.5
+        output, _ = sdpa_attention_forward(self.module, query, key, value, self.mask, **settings)
+        return output.transpose(1, 2)
+
+
+def _eager_attention(module: nn.Module) -> Callable[..., tuple[Tensor, Tensor]]:
+    """The eager attention in the file that defines the module's class, or one it is made from."""
+    for kind in type(module).__mro__:
+        found = getattr(sys.modules.get(kind.__module__), "eager_attention_forward", None)
+        if found is not None:
+            return found
+    raise UnsupportedModelError(
+        f"{type(module).__name__} uses transformers' attention interface, but its file "
+        f"({type(module).__module__}) has no eager_attention_forward; define one there that "
+        "returns (output, weights), as the models of transformers do"
+    )

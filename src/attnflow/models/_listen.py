@@ -1,0 +1,166 @@
+"""One forward pass with an ear on its attention, after which the model is as it was."""
+# torch's stubs leave many members partly unknown; what is unknown stays inside this file.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from attnflow.errors import UnsupportedModelError
+from attnflow.models._call import Call, GivenWeights, Hear, Role
+from attnflow.models._inputs import accepted
+from attnflow.models._interface import interface_ear
+from attnflow.models._plain import plain_ears
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Mapping
+
+    from torch import nn
+
+
+def listen(model: nn.Module, inputs: Mapping[str, Any], hear: Hear, *, fused: bool = False) -> None:
+    """Run `model` once on `inputs` and report each attention to `hear`, in the order of the pass.
+
+    With `fused`, calls are asked for `times` only, and models may leave their masks to the fused
+    kernels. The model is set to evaluation for the pass, and everything is put back afterwards,
+    also when it fails half-way. A model without any attention that can be heard is an
+    UnsupportedModelError, after a pass for each way to listen to it; so is one of which only some
+    layers attend.
+    """
+    import torch
+
+    names: list[str] = []  # of the modules that were heard
+
+    def count(call: Call) -> None:
+        names.append(call.name)
+        hear(call)
+
+    with torch.no_grad(), evaluating(model), _as_written():
+        for way in _ways(model):
+            way(model, inputs, count, fused=fused)
+            if names:
+                break
+        else:
+            raise UnsupportedModelError(
+                f"{type(model).__name__} ran, and no attention was heard. Heard are: models of "
+                "transformers that use its attention interface or return attentions; "
+                "nn.MultiheadAttention; calls of F.scaled_dot_product_attention; a dropout called "
+                "attn_drop. For any other, collect its weights and pass them to attnflow.Attention"
+            )
+    if is_pretrained(model):
+        _check_every_layer(model, names)
+
+
+def is_pretrained(model: nn.Module) -> bool:
+    """Whether this is a Hugging Face model; transformers is loaded only if it made the model."""
+    return any(kind.__module__ == "transformers.modeling_utils" for kind in type(model).__mro__)
+
+
+@contextlib.contextmanager
+def evaluating(model: nn.Module) -> Generator[None]:
+    """Evaluation mode, and afterwards the mode of each module as it was."""
+    training = [module for module in model.modules() if module.training]
+    try:
+        for module in training:
+            module.training = False
+        yield
+    finally:
+        for module in training:
+            module.training = True
+
+
+def _as_written() -> contextlib.AbstractContextManager[Any]:
+    """What `torch.compile` made is run as it was written: compiled code calls no ear."""
+    if "torch._dynamo" not in sys.modules:  # nothing is compiled, and loading it takes seconds
+        return contextlib.nullcontext()
+    import torch
+
+    return torch.compiler.set_stance("force_eager")
+
+
+def _check_every_layer(model: nn.Module, names: list[str]) -> None:
+    """Refuse a model whose attention is in some layers only, as in mixtures with Mamba."""
+    from torch import nn
+
+    heard: dict[str, set[str]] = {}  # numbers of layers, by the list they are in
+    for name in names:
+        parts = name.split(".")
+        place = next((i for i, part in enumerate(parts) if part.isdecimal()), None)
+        if place is not None:
+            heard.setdefault(".".join(parts[:place]), set()).add(parts[place])
+    for path, numbers in heard.items():
+        layers = model.get_submodule(path)
+        if not isinstance(layers, nn.ModuleList):
+            continue
+        # By identity: layers that share their weights are one module.
+        attend = {id(layers[int(number)]) for number in numbers}
+        silent = [number for number, layer in enumerate(layers) if id(layer) not in attend]
+        if silent:
+            raise UnsupportedModelError(
+                f"{type(model).__name__} has {len(layers)} layers, and layer {silent[0] + 1} ran "
+                "without attention that was heard: what it takes from where is not known. Models "
+                "that mix attention with other layers, such as Mamba's, are not supported"
+            )
+
+
+# ---- ways to listen -------------------------------------------------------------------------
+
+
+class _Way(Protocol):
+    def __call__(
+        self, model: nn.Module, inputs: Mapping[str, Any], hear: Hear, *, fused: bool
+    ) -> None: ...
+
+
+def _ways(model: nn.Module) -> tuple[_Way, ...]:
+    """How to listen to a model; each one only where nothing was heard before."""
+    if is_pretrained(model):
+        # transformers reads the source of the model for this, so it may be wrong either way.
+        interface = bool(cast("Any", model)._can_set_attn_implementation())  # noqa: SLF001
+        if interface:
+            return _by_interface, _by_output, _by_plain
+        return _by_output, _by_plain, _by_interface
+    if any(is_pretrained(module) for module in model.modules()):
+        return _by_interface, _by_plain
+    return (_by_plain,)
+
+
+def _by_interface(model: nn.Module, inputs: Mapping[str, Any], hear: Hear, *, fused: bool) -> None:
+    with interface_ear(model, hear, fused=fused):
+        _ = _run(model, inputs)
+
+
+def _by_plain(model: nn.Module, inputs: Mapping[str, Any], hear: Hear, *, fused: bool) -> None:
+    del fused  # plain modules have one way only
+    with plain_ears(model, hear):
+        _ = _run(model, inputs)
+
+
+def _by_output(model: nn.Module, inputs: Mapping[str, Any], hear: Hear, *, fused: bool) -> None:
+    """Report what a model returned, an encoder first and then decoder layer by decoder layer."""
+    del fused  # the model computes its weights in any case
+    if not accepted(model, "output_attentions"):
+        return
+    asked = {name: True for name in ("output_attentions", "return_dict") if accepted(model, name)}
+    output = _run(model, {**inputs, **asked})
+
+    def report(role: Role, field: str, number: int, weights: Any) -> None:
+        if weights is not None:
+            hear(GivenWeights(f"{field}[{number}]", role, weights))
+
+    attentions = getattr(output, "encoder_attentions", None) or getattr(output, "attentions", None)
+    for number, weights in enumerate(attentions or ()):
+        report("self", "attentions", number, weights)
+    decoder = getattr(output, "decoder_attentions", None) or ()
+    cross = getattr(output, "cross_attentions", None) or (None,) * len(decoder)
+    for number, (own, other) in enumerate(zip(decoder, cross, strict=True)):
+        report("decoder", "decoder_attentions", number, own)
+        report("cross", "cross_attentions", number, other)
+
+
+def _run(model: nn.Module, inputs: Mapping[str, Any]) -> Any:
+    positional = inputs.get("")  # the single tensor of a plain module
+    return model(**inputs) if positional is None else model(positional)

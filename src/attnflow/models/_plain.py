@@ -1,0 +1,227 @@
+"""The ears for plain PyTorch modules: its own attention module, its function, and a dropout.
+
+Three ways are in use to attend without Hugging Face: `nn.MultiheadAttention`, a call of
+`F.scaled_dot_product_attention`, and a softmax followed by a dropout called `attn_drop`. All three
+are listened to at once; an attention goes through one of them.
+"""
+# torch's stubs leave many members partly unknown; what is unknown stays inside this file.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
+
+from attnflow.errors import UnsupportedModelError
+from attnflow.models._call import BLOCK, GivenWeights, Hear, Role, head_mean, role_of
+from attnflow.models._fused import FUSED_COLUMNS, beside
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+    from torch import Tensor, nn
+
+# What vision models call the dropout of attention weights: timm and its many descendants.
+_DROPOUTS = ("attn_drop", "attn_dropout", "attention_dropout")
+
+
+@contextlib.contextmanager
+def plain_ears(model: nn.Module, hear: Hear) -> Generator[None]:
+    """Report the attention of every kind that plain modules use while this is open."""
+    with _multihead_ear(model, hear), _dropout_ear(model, hear), _function_ear(hear):
+        yield
+
+
+# ---- nn.MultiheadAttention ------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _multihead_ear(model: nn.Module, hear: Hear) -> Generator[None]:
+    """Have each `nn.MultiheadAttention` give its weights, and take them off its output."""
+    import torch
+    from torch.backends import mha
+
+    parameters = inspect.signature(torch.nn.MultiheadAttention.forward)
+    asked: list[tuple[bool, bool]] = []  # what the caller wanted of the calls under way
+
+    def ask(module: nn.Module, args: Any, kwargs: Any) -> Any:
+        bound = parameters.bind(module, *args, **kwargs)
+        bound.apply_defaults()
+        wanted = bound.arguments
+        asked.append((wanted["need_weights"], wanted["average_attn_weights"]))
+        wanted["need_weights"], wanted["average_attn_weights"] = True, False
+        return bound.args[1:], bound.kwargs
+
+    def answer(name: str, _module: nn.Module, _inputs: Any, output: Any) -> Any:
+        attended, weights = cast("tuple[Tensor, Tensor]", output)
+        batched = weights if weights.ndim == 4 else weights[None]
+        hear(GivenWeights(name, role_of(name), batched))
+        needed, averaged = asked.pop()
+        if not needed:
+            return attended, None
+        return attended, weights.mean(dim=-3) if averaged else weights
+
+    with contextlib.ExitStack() as undo:
+        # The fast path computes whole layers without calling the modules in them.
+        _ = undo.callback(mha.set_fastpath_enabled, mha.get_fastpath_enabled())
+        mha.set_fastpath_enabled(False)
+        for name, module in model.named_modules():
+            if isinstance(module, torch.nn.MultiheadAttention):
+                before = module.register_forward_pre_hook(ask, with_kwargs=True)
+                _ = undo.callback(before.remove)
+                after = module.register_forward_hook(functools.partial(answer, name))
+                _ = undo.callback(after.remove)
+        yield
+
+
+# ---- a dropout of attention weights ---------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _dropout_ear(model: nn.Module, hear: Hear) -> Generator[None]:
+    """Read the weights that go into each dropout that is named for them."""
+    with contextlib.ExitStack() as undo:
+        for name, module in model.named_modules():
+            path, _, last = name.rpartition(".")
+            if last in _DROPOUTS:
+
+                def read(_: nn.Module, args: Any, kwargs: Any, path: str = path) -> None:
+                    value = args[0] if args else kwargs.get("input")
+                    if _are_weights(value):
+                        hear(GivenWeights(path, role_of(path), value))
+
+                hook = module.register_forward_pre_hook(read, with_kwargs=True)
+                _ = undo.callback(hook.remove)
+        yield
+
+
+def _are_weights(value: Any) -> bool:
+    """Whether this is (batch, head, query, key) with rows that sum to one."""
+    import torch
+
+    if not isinstance(value, torch.Tensor) or value.ndim != 4 or not value.is_floating_point():
+        return False
+    return bool(((value.float().sum(dim=-1) - 1).abs() < 0.01).all())
+
+
+# ---- F.scaled_dot_product_attention ---------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _function_ear(hear: Hear) -> Generator[None]:
+    """Report calls of the function, by PyTorch's own mode for overriding functions."""
+    from torch.nn.functional import scaled_dot_product_attention
+    from torch.overrides import TorchFunctionMode
+
+    parameters = (
+        "query", "key", "value", "attn_mask", "dropout_p", "is_causal", "scale", "enable_gqa"
+    )  # fmt: skip
+
+    class Listening(TorchFunctionMode):
+        def __torch_function__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            given = kwargs or {}
+            if func is not scaled_dot_product_attention:
+                return func(*args, **given)
+            call = _FunctionCall({**dict(zip(parameters, args, strict=False)), **given})
+            hear(call)
+            return call.attended()
+
+    with Listening():
+        yield
+
+
+@dataclass(slots=True)
+class _FunctionCall:
+    """A call of `F.scaled_dot_product_attention`, by the names of its parameters."""
+
+    arguments: dict[str, Any]
+    name: str = field(default="", init=False)  # the function does not know who calls it
+    role: Role = field(default="self", init=False)
+    output: Tensor | None = field(default=None, init=False)
+
+    @property
+    def size(self) -> tuple[int, int, int]:
+        query, key = (self.arguments[name] for name in ("query", "key"))
+        return query.shape[0] if query.ndim > 2 else 1, query.shape[-2], key.shape[-2]
+
+    def attended(self) -> Tensor:
+        """What the function gives."""
+        if self.output is None:
+            a = self.arguments
+            self.output = self._kernel(a["query"], a["key"], a["value"])
+        return self.output
+
+    def weights(self) -> Tensor:
+        return self._rows(slice(None))
+
+    def mean(self) -> Tensor:
+        return self._by_blocks(head_mean)
+
+    def times(self, R: Tensor) -> Tensor:
+        a = self.arguments
+        if R.shape[-1] > FUSED_COLUMNS or a["query"].ndim != 4:
+            return self._by_blocks(lambda weights: head_mean(weights).to(R.dtype) @ R)
+        self.output, product = beside(self._kernel, a["query"], a["key"], a["value"], R)
+        return product
+
+    def _by_blocks(self, answer: Callable[[Tensor], Tensor]) -> Tensor:
+        """`answer` to the weights of a block of queries, block by block."""
+        import torch
+
+        starts = range(0, self.size[1], BLOCK)
+        return torch.cat([answer(self._rows(slice(s, s + BLOCK))) for s in starts], dim=1)
+
+    def _rows(self, rows: slice) -> Tensor:
+        """Weights (batch, head, query, key) of some of the queries."""
+        import torch
+
+        query, key = self.arguments["query"][..., rows, :], self.arguments["key"]
+        if query.ndim == 4 and query.shape[1] != key.shape[1]:
+            key = key.repeat_interleave(query.shape[1] // key.shape[1], dim=1)
+        scores = (query @ key.transpose(-2, -1)) * self._scale()
+        mask = self._mask(rows)
+        if mask is not None and mask.dtype == torch.bool:
+            scores = scores.masked_fill(~mask, -torch.inf)
+        elif mask is not None:
+            scores = scores + mask
+        wide = torch.promote_types(scores.dtype, torch.float32)
+        return _four_axes(scores.softmax(dim=-1, dtype=wide))
+
+    def _mask(self, rows: slice) -> Tensor | None:
+        import torch
+
+        mask = self.arguments.get("attn_mask")
+        if self.arguments.get("is_causal"):
+            places = torch.arange(max(self.size[1:]), device=self.arguments["query"].device)
+            return places[: self.size[2]] <= places[: self.size[1]][rows, None]
+        if mask is not None and mask.ndim > 1 and mask.shape[-2] > 1:
+            return mask[..., rows, :]
+        return mask
+
+    def _scale(self) -> float:
+        scale = self.arguments.get("scale")
+        return self.arguments["query"].shape[-1] ** -0.5 if scale is None else scale
+
+    def _kernel(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        from torch.nn.functional import scaled_dot_product_attention
+
+        changed: Any = {"query": query, "key": key, "value": value, "scale": self._scale()}
+        return scaled_dot_product_attention(**(self.arguments | changed))
+
+
+def _four_axes(weights: Tensor) -> Tensor:
+    """(batch, head, query, key), also of calls without an axis for heads or for the batch."""
+    if weights.ndim > 4:
+        raise UnsupportedModelError(
+            f"F.scaled_dot_product_attention was called with {weights.ndim} axes; (batch, head, "
+            "position, width) is wanted. Attention within windows or frames is not supported"
+        )
+    if weights.ndim == 3:
+        return weights[:, None]
+    return weights[None, None] if weights.ndim == 2 else weights

@@ -1,0 +1,78 @@
+"""What callers pass as `text`, in whatever form it came."""
+# torch's and transformers' stubs leave much unknown; what is unknown stays inside this file.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from attnflow.errors import InputError
+from attnflow.models._ready import of_ready, ready_inputs
+from attnflow.models._texts import of_texts
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from torch import Tensor, nn
+
+    from attnflow.models._generate import Generate
+    from attnflow.models._inputs import Inputs
+
+Text: TypeAlias = "str | list[str] | tuple[str, ...] | Mapping[str, Any] | Tensor"
+
+
+def prepare(
+    model: nn.Module,
+    tokenizer: Any,
+    text: Text,
+    *,
+    target: str | list[str] | None = None,
+    truncate: bool = False,
+    generate: Generate | None = None,
+) -> Inputs:
+    """Read `text`, in whatever form it came, for a forward pass of `model`."""
+    _check_model(model)
+    if isinstance(text, str | list | tuple):
+        texts = [text] if isinstance(text, str) else list(text)
+        if not texts:
+            raise InputError("an empty list of texts came; pass at least one text")
+        return of_texts(
+            model,
+            tokenizer,
+            texts,
+            targets=_targets(target, texts),
+            truncate=truncate,
+            generate=generate,
+            single=isinstance(text, str),
+        )
+    for name, given in (("target", target), ("generate", generate)):
+        if given is not None:
+            raise InputError(
+                f"{name} goes with a text, and ready inputs came; put decoder_input_ids into them, "
+                "or generate first and pass prompt and output together"
+            )
+    return of_ready(model, tokenizer, ready_inputs(model, text))
+
+
+def _targets(target: str | list[str] | None, texts: list[str]) -> list[str] | None:
+    """One target a text, or none at all."""
+    targets = [target] if isinstance(target, str) else target
+    if targets is not None and len(targets) != len(texts):
+        raise InputError(f"{len(texts)} texts came with {len(targets)} targets; give one each")
+    return targets
+
+
+def _check_model(model: object) -> None:
+    from torch import nn
+
+    if not isinstance(model, nn.Module):
+        raise InputError(
+            f"a {type(model).__name__} came as the model; a torch module is wanted, such as "
+            "attnflow.models.load(folder) gives"
+        )
+    if any(parameter.is_meta for parameter in model.parameters()):
+        raise InputError(
+            f"the weights of {type(model).__name__} are on the meta device, which holds no "
+            "numbers; load the model onto a real device first"
+        )

@@ -1,0 +1,203 @@
+"""Ready inputs: whatever a tokenizer or processor gave, as tensors by name."""
+# torch's and transformers' stubs leave much unknown; what is unknown stays inside this file.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from attnflow.errors import InputError
+from attnflow.models._encode import token_names
+from attnflow.models._families import length_limit
+from attnflow.models._inputs import (
+    Inputs,
+    Positions,
+    check_vocabulary,
+    device_of,
+    has_decoder,
+    precision_of,
+    start_token,
+    without_cache,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from torch import Tensor, nn
+
+
+def ready_inputs(model: nn.Module, inputs: object) -> dict[str, Any]:
+    """Ready inputs by their names, as tensors; a single tensor is the model's main input."""
+    import torch
+
+    if isinstance(inputs, torch.Tensor):
+        return {getattr(model, "main_input_name", ""): inputs}
+    if not isinstance(inputs, Mapping):
+        raise InputError(
+            f"a {type(inputs).__name__} came; a text, a list of texts, or ready model inputs are "
+            "wanted. For an image or sound, pass what the model's processor gives: "
+            "processor(…, return_tensors='pt')"
+        )
+    named = cast("Mapping[str, Any]", inputs)
+    return {name: _tensor(model, name, value) for name, value in named.items()}
+
+
+def _tensor(model: nn.Module, name: str, value: Any) -> Any:
+    """Arrays and lists as tensors of the model's device, and of its precision."""
+    import torch
+
+    if not isinstance(value, np.ndarray | list | tuple):
+        return value
+    try:
+        tensor = torch.as_tensor(np.asarray(value), device=device_of(model))
+    except (TypeError, ValueError) as reason:
+        raise InputError(
+            f"{name} cannot be read as numbers of one shape: {reason}; pad the batch first"
+        ) from reason
+    return tensor.to(precision_of(model)) if tensor.is_floating_point() else tensor
+
+
+def of_ready(model: nn.Module, tokenizer: Any, fields: dict[str, Any]) -> Inputs:
+    """Ready inputs for one forward pass, with what they tell about their positions."""
+    import torch
+
+    main = _checked(model, fields)
+    first = fields.get(main)
+    if first is None:
+        first = next((v for v in fields.values() if isinstance(v, torch.Tensor)), None)
+    if first is None or first.ndim < 1 or not first.numel():
+        raise InputError(
+            "the inputs hold no tensor with anything in it; pass a batch of at least one"
+        )
+    size = int(first.shape[0])
+    sources = _read_positions(tokenizer, fields, "", size)
+    batches: tuple[int, ...] = ()
+    targets = None
+    if has_decoder(model):
+        if "decoder_input_ids" not in fields and "decoder_inputs_embeds" not in fields:
+            start = torch.full((size, 1), start_token(model), device=first.device)
+            fields["decoder_input_ids"] = start
+        targets = tuple(_read_positions(tokenizer, fields, "decoder_", size))
+    elif not main and "input_ids" not in fields:
+        sources = _plain_positions(fields.get("src_key_padding_mask"))
+        if "tgt" in fields:
+            targets = tuple(_plain_positions(fields.get("tgt_key_padding_mask")))
+        # An image has its batch first, a sequence first or second, or it has none.
+        batches = (1, *map(int, first.shape[: 2 if first.ndim < 4 else 1]))
+    return Inputs(
+        forward=without_cache(model, fields),
+        sources=tuple(sources),
+        targets=targets,
+        single=len(sources) == 1,
+        batches=batches,
+    )
+
+
+def _plain_positions(padding: Tensor | None) -> list[Positions]:
+    """What PyTorch's mask of padding tells, True where there is nothing; nothing without one."""
+    return [] if padding is None else [Positions(kept=~row) for row in _rows(padding)]
+
+
+def _read_positions(
+    tokenizer: Any, fields: dict[str, Any], prefix: str, size: int
+) -> list[Positions]:
+    """Names and padding of each example, as far as the inputs tell them."""
+    ids, embeds = fields.get(f"{prefix}input_ids"), fields.get(f"{prefix}inputs_embeds")
+    names = [token_names(tokenizer, row.tolist()) for row in ids] if ids is not None else None
+    mask, read = fields.get(f"{prefix}attention_mask"), ids if ids is not None else embeds
+    kept = None
+    # A mask of four axes says who sees whom, and not what is padding. One beside sound or an image
+    # counts something else than positions.
+    if mask is not None and mask.ndim == 2 and read is not None:
+        if mask.shape != read.shape[:2]:
+            raise InputError(
+                f"{prefix}attention_mask has shape {tuple(mask.shape)} for {prefix}input_ids or "
+                f"embeddings of shape {tuple(read.shape)}; give one number a position"
+            )
+        kept = _rows(mask)
+    positions: list[Positions] = []
+    for i in range(size):
+        real = None if kept is None or kept[i].all() else kept[i]
+        if real is not None and not real.any():
+            raise InputError(f"{prefix}attention_mask leaves nothing of example {i}")
+        tokens = None if names is None else names[i]
+        if tokens is not None and real is not None:
+            tokens = tuple(token for token, keep in zip(tokens, real, strict=True) if keep)
+        positions.append(Positions(tokens, kept=real))
+    return positions
+
+
+def _rows(mask: Tensor) -> list[NDArray[np.bool]]:
+    rows = mask.detach().cpu().numpy()
+    # PyTorch's masks may be additive too: minus infinity where there is nothing.
+    return list(np.atleast_2d(rows != 0 if rows.dtype.kind == "f" else rows.astype(bool)))
+
+
+# ---- what does not fit ----------------------------------------------------------------------
+
+
+def _checked(model: nn.Module, fields: dict[str, Any]) -> str:
+    """The name of the model's main input, after a look at whether the inputs fit it."""
+    main = str(getattr(model, "main_input_name", ""))
+    if main and main not in fields and "inputs_embeds" not in fields:
+        raise InputError(
+            f"inputs with {', '.join(fields) or 'nothing'} came, and {type(model).__name__} takes "
+            f"{main}"
+        )
+    _check_parts(model, fields)
+    _check_devices(model, fields)
+    for name in ("input_ids", "decoder_input_ids"):
+        if main and fields.get(name) is not None:
+            _check_ids(name, fields[name])
+    pixels = fields.get("pixel_values")
+    if main == "pixel_values" and pixels is not None and pixels.ndim < 4:
+        raise InputError(
+            f"pixel_values has shape {tuple(pixels.shape)}; (batch, channel, row, column) is "
+            "wanted, for one image pixel_values[None]"
+        )
+    ids, limit = fields.get("input_ids"), length_limit(model)
+    if main and ids is not None:
+        if limit is not None and ids.shape[1] > limit:
+            raise InputError(
+                f"input_ids has {ids.shape[1]} tokens, and the model takes {limit}; shorten it"
+            )
+        if ids.numel():
+            check_vocabulary(model, (int(ids.min()), int(ids.max())))
+    return main
+
+
+def _check_ids(name: str, ids: Any) -> None:
+    import torch
+
+    whole = isinstance(ids, torch.Tensor) and not (ids.is_floating_point() or ids.is_complex())
+    if not whole or ids.ndim != 2:
+        came = f"{ids.dtype} of shape {tuple(ids.shape)}" if hasattr(ids, "dtype") else repr(ids)
+        raise InputError(
+            f"{name} is {came}; whole numbers (batch, position) are wanted, for one text "
+            f"{name}[None]"
+        )
+
+
+def _check_parts(model: nn.Module, fields: dict[str, Any]) -> None:
+    """Refuse a text and an image for a model that reads each with a part of its own."""
+    parts = getattr(getattr(model, "config", None), "sub_configs", {})
+    if len(parts) > 1 and "input_ids" in fields and "pixel_values" in fields:
+        raise InputError(
+            f"{type(model).__name__} reads text and image with parts of its own, and attention is "
+            "within a part; pass one, as in attend(model.vision_model, None, pixel_values)"
+        )
+
+
+def _check_devices(model: nn.Module, fields: dict[str, Any]) -> None:
+    import torch
+
+    devices = {parameter.device for parameter in model.parameters()}
+    for name, value in fields.items():
+        if isinstance(value, torch.Tensor) and devices and value.device not in devices:
+            raise InputError(
+                f"{name or 'the input'} is on {value.device}, and the model on "
+                f"{device_of(model)}; move one of them, as in inputs.to({str(device_of(model))!r})"
+            )

@@ -1,0 +1,248 @@
+"""Segments of a rollout: columns that stand for words, lines, texts, spans or regions."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from small_models import attend, inputs_for, new_model, rollout, small_model
+from small_tokenizers import InPython, byte_level, metaspace, tokenizer_for, word_piece
+
+import attnflow as af
+
+TEXT = "The cat's key,\n\nold man: night\n  sat on the mat.  \n"
+FAMILIES = ["bert", "deberta", "gpt2", "gemma2", "mistral"]
+
+
+def summed(tokens: Any, labels: list[int]) -> np.ndarray:
+    """Scores of the matrix path, with the columns of each segment added up."""
+    assert tokens.scores.shape[2] == len(labels)
+    columns = [
+        tokens.scores[:, :, np.array(labels) == each].sum(axis=2) for each in range(max(labels) + 1)
+    ]
+    return np.stack(columns, axis=2)
+
+
+def labels_of(origin: Any, spans: list[tuple[int, int]]) -> list[int]:
+    """For each token the segment that has its first character; the last one for none."""
+    return [
+        next(
+            (n for n, (start, end) in enumerate(spans) if span and start <= span[0] < end),
+            len(spans),
+        )
+        for span in origin.spans
+    ]
+
+
+@pytest.mark.parametrize("residual", [0.0, 0.3, 0.5])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_segments_are_sums_of_the_columns_of_their_tokens(family: str, residual: float):
+    model, tokenizer = small_model(family), tokenizer_for(family)
+    attention = attend(model, tokenizer, TEXT)
+    tokens = af.rollout(attention.graph(residual=residual))
+    lines = [(0, 14), (16, 30), (31, 48)]
+    given = [(33, 48), (4, 9)]
+    cases: list[tuple[Any, list[tuple[int, int]], list[str]]] = [
+        ("lines", lines, ["The cat's key,", "old man: night", "sat on the mat."]),
+        (given, given, ["sat on the mat.", "cat's"]),
+    ]
+    for segments, spans, names in cases:
+        found = rollout(model, tokenizer, TEXT, segments=segments, residual=residual)
+        assert found.tokens == (*names, "[rest]")
+        labels = labels_of(attention.origin, spans)
+        np.testing.assert_allclose(found.scores, summed(tokens, labels), rtol=0, atol=1e-5)
+        np.testing.assert_allclose(found.scores.sum(axis=-1), 1, rtol=0, atol=1e-5)
+        assert found.origin is None
+        assert found.queries == tuple(range(attention.n_tokens))
+
+
+@pytest.mark.parametrize("tokenizer", [word_piece, byte_level, metaspace, InPython])
+def test_words_are_those_of_the_text_whatever_the_tokenizer(tokenizer: Any):
+    model = small_model("bert")
+    found = rollout(model, tokenizer(), "The old man's night", segments="words")
+    assert found.tokens[:4] == ("The", "old", "man's", "night")
+    attention = attend(model, tokenizer(), "The old man's night")
+    spans = [(0, 3), (4, 7), (8, 13), (14, 19)]
+    labels = labels_of(attention.origin, spans)
+    expected = summed(af.rollout(attention), labels)
+    np.testing.assert_allclose(found.scores, expected, rtol=0, atol=1e-5)
+
+
+def test_words_are_the_words_of_to_words():
+    model, tokenizer = small_model("bert"), word_piece()
+    merged = rollout(model, tokenizer, TEXT).to_words(TEXT)
+    found = rollout(model, tokenizer, TEXT, segments="words")
+    assert found.tokens == (*merged.tokens[1:-1], "[rest]")
+    # Rows of `to_words` are words as well: those of the special tokens are the same in both.
+    np.testing.assert_allclose(
+        found.scores[:, 0, :-1], merged.scores[:, 0, 1:-1], rtol=0, atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("family", ["bert", "gpt2"])
+def test_a_list_of_texts_is_one_prompt(family: str):
+    model, tokenizer = small_model(family), tokenizer_for(family)
+    texts = ["The old man.", "The cat sat", "on the mat"]
+    found = rollout(model, tokenizer, texts, segments="texts")
+    assert found.tokens[:3] == tuple(texts)
+    spans = rollout(model, tokenizer, "\n".join(texts), segments=[(0, 12), (13, 24), (25, 35)])
+    np.testing.assert_array_equal(found.scores, spans.scores)
+
+
+def test_a_list_of_lists_of_texts_is_a_batch_of_prompts():
+    model, tokenizer = small_model("bert"), word_piece()
+    prompts = [["The old man.", "The cat"], ["on", "the", "mat"]]
+    batch = rollout(model, tokenizer, prompts, segments="texts")
+    assert [each.tokens for each in batch] == [
+        ("The old man.", "The cat", "[rest]"),
+        ("on", "the", "mat", "[rest]"),
+    ]
+    for mine, prompt in zip(batch, prompts, strict=True):
+        alone = rollout(model, tokenizer, prompt, segments="texts")
+        np.testing.assert_allclose(mine.scores, alone.scores, rtol=0, atol=1e-5)
+
+
+def test_several_texts_have_spans_of_their_own():
+    model, tokenizer = small_model("bert"), word_piece()
+    texts = ["the cat", "the old man"]
+    segments = [[(0, 3), (4, 7)], [(4, 11)]]
+    batch = rollout(model, tokenizer, texts, segments=segments)
+    assert [each.tokens for each in batch] == [("the", "cat", "[rest]"), ("old man", "[rest]")]
+    for mine, text, spans in zip(batch, texts, segments, strict=True):
+        alone = rollout(model, tokenizer, text, segments=spans)
+        np.testing.assert_allclose(mine.scores, alone.scores, rtol=0, atol=1e-5)
+    with pytest.raises(af.InputError, match="2 lists of segments came for 3 inputs"):
+        _ = rollout(model, tokenizer, [*texts, "on"], segments=segments)
+
+
+@pytest.mark.parametrize("family", ["t5", "bart"])
+def test_segments_of_a_pair_run_over_source_and_target(family: str):
+    model, tokenizer = small_model(family), metaspace()
+    found = rollout(model, tokenizer, "the cat sat", target="the key", segments="lines")
+    assert found.tokens == ("the cat sat", "the key", "[rest]")
+    attention = attend(model, tokenizer, "the cat sat", target="the key")
+    labels = labels_of(attention.origin, [(0, 11), (12, 19)])
+    expected = summed(af.rollout(attention), labels)
+    np.testing.assert_allclose(found.scores, expected, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("family", ["vit", "deit", "dinov2-with-registers"])
+def test_regions_of_an_image_are_sums_of_their_patches(family: str):
+    model, inputs = small_model(family), inputs_for(family, batch=2)
+    regions = np.array([[7, 7, -1, 0], [7, 7, 0, 0], [3, 3, 3, 3], [-1, 3, 3, -1]])
+    found = rollout(model, None, inputs, segments=regions)
+    for mine, attention in zip(found, attend(model, None, inputs), strict=True):
+        assert mine.tokens == ("region 0", "region 3", "region 7", "[rest]")
+        numbers = {0: 0, 3: 1, 7: 2, -1: 3}
+        prefix = attention.origin.grid.prefix
+        labels = [3] * prefix + [numbers[int(each)] for each in regions.ravel()]
+        expected = summed(af.rollout(attention), labels)
+        np.testing.assert_allclose(mine.scores, expected, rtol=0, atol=1e-5)
+
+
+def test_a_token_belongs_to_the_segment_that_holds_most_of_it():
+    model, tokenizer = small_model("bert"), InPython()
+    attention = attend(model, tokenizer, "the cat")
+    assert attention.origin.spans == (None, (0, 3), (4, 7), None)
+    found = rollout(model, tokenizer, "the cat", segments=[(0, 5), (5, 7)])
+    tokens = af.rollout(attention)
+    np.testing.assert_allclose(found.scores, summed(tokens, [2, 0, 1, 2]), rtol=0, atol=1e-5)
+
+
+def test_words_and_lines_after_the_cut_are_left_out():
+    model = new_model("bert", positions=8)
+    found = rollout(
+        model, word_piece(), "the cat\nsat on the mat\nold man", segments="lines", truncate=True
+    )
+    assert found.tokens == ("the cat", "sat on the mat", "[rest]")
+    found = rollout(
+        model, word_piece(), "the cat sat on the mat old", segments="words", truncate=True
+    )
+    assert found.tokens == ("the", "cat", "sat", "on", "the", "mat", "[rest]")
+
+
+def test_characters_that_the_tokenizer_drops_make_no_word():
+    # BERT's normaliser leaves control characters out.
+    found = rollout(small_model("bert"), word_piece(), "the \x07 cat", segments="words")
+    assert found.tokens == ("the", "cat", "[rest]")
+
+
+def test_long_names_are_cut_short():
+    text = "the cat sat on the mat and " * 2
+    found = rollout(small_model("bert"), word_piece(), text, segments="lines")
+    assert found.tokens[0] == "the cat sat on the mat and the cat sat …"
+
+
+# ---- segments that do not fit ----------------------------------------------------------------
+
+WRONG: list[tuple[Any, str]] = [
+    ("sentences", r"segments is 'sentences'; use tokens, words, lines or texts, a list of"),
+    ([(0, 3), (2, 5)], r"segments 0 \(0, 3\) and 1 \(2, 5\) overlap; a token belongs to one"),
+    ([(4, 6), (0, 5)], r"segments 1 \(0, 5\) and 0 \(4, 6\) overlap"),
+    ([(0, 8)], r"segment 0 is \(0, 8\); a span \(start, end\) within the text's 7 characters"),
+    ([(-1, 2)], r"segment 0 is \(-1, 2\); a span"),
+    ([(3, 3)], r"segment 0 is \(3, 3\); a span"),
+    ([(5, 3)], r"segment 0 is \(5, 3\); a span"),
+    ([(0, 3, 4)], r"segment 0 is \(0, 3, 4\); a span"),
+    ([(0.5, 3)], r"segment 0 is \(0.5, 3\); whole numbers are wanted"),
+    ([3], r"segment 0 is 3; a span"),
+    (["the"], r"segment 0 is 'the'; whole numbers are wanted"),
+    ([], r"segments is empty; give at least one span"),
+    (5, r"segments is 5; a list of character spans is wanted"),
+    (None, r"segments is None; a list of character spans is wanted"),
+    ([(3, 4)], r"segment 0 \(3, 4\) '' holds no token"),
+    ("texts", r'segments="texts" came with a str; a list of texts that make up the prompt'),
+]
+
+
+@pytest.mark.parametrize(("segments", "message"), WRONG)
+def test_segments_that_do_not_fit_are_refused(segments: Any, message: str):
+    with pytest.raises(af.InputError, match=message):
+        _ = rollout(small_model("bert"), word_piece(), "the cat", segments=segments)
+
+
+def test_a_segment_after_the_cut_is_refused():
+    model = new_model("bert", positions=5)
+    text = "the cat sat on the mat"
+    with pytest.raises(
+        af.InputError, match=r"segment 1 \(12, 22\) 'on the mat' holds no token; was"
+    ):
+        _ = rollout(model, word_piece(), text, segments=[(0, 3), (12, 22)], truncate=True)
+    with pytest.raises(af.InputError, match=r"'on the mat' holds no token"):
+        _ = rollout(
+            model, word_piece(), ["the cat sat", "on the mat"], segments="texts", truncate=True
+        )
+
+
+def test_an_empty_text_among_texts_is_refused():
+    for texts in (["the cat", "", "sat"], [["sat"], ["the cat", "  "]], ["the cat", 3]):
+        with pytest.raises(af.InputError, match=r"('  '|''|3) came among the texts of a prompt"):
+            _ = rollout(small_model("bert"), word_piece(), texts, segments="texts")
+    with pytest.raises(af.InputError, match="a list of texts that make up"):
+        _ = rollout(small_model("bert"), word_piece(), [], segments="texts")
+
+
+@pytest.mark.parametrize("segments", ["words", "lines", [(0, 3)]])
+def test_segments_of_a_text_do_not_go_with_ready_inputs(segments: Any):
+    with pytest.raises(af.InputError, match="ready inputs came instead of a text"):
+        _ = rollout(small_model("bert"), word_piece(), inputs_for("bert"), segments=segments)
+
+
+@pytest.mark.parametrize(
+    ("regions", "message"),
+    [
+        (np.zeros((4, 5), dtype=int), r"shape \(4, 5\) of int64; .* with 4 rows and 4 columns"),
+        (np.zeros((4, 4)), r"shape \(4, 4\) of float64; an array of whole numbers"),
+        (np.zeros(16, dtype=int), r"shape \(16,\)"),
+        (np.full((4, 4), -1), r"segments names no region"),
+        ([(0, 3)], r"segments of an image came with shape \(1, 2\)"),
+    ],
+)
+def test_regions_that_do_not_fit_the_image_are_refused(regions: Any, message: str):
+    with pytest.raises(af.InputError, match=message):
+        _ = rollout(small_model("vit"), None, inputs_for("vit"), segments=regions)
+
+
+@pytest.mark.parametrize("segments", ["words", "lines"])
+def test_an_image_has_no_words(segments: str):
+    with pytest.raises(af.InputError, match="characters of the tokens are not known"):
+        _ = rollout(small_model("vit"), None, inputs_for("vit"), segments=segments)

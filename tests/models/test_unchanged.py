@@ -1,0 +1,184 @@
+"""After `attend` and `rollout` a model is exactly as it was, also when the pass fails half-way."""
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from plain_modules import DropoutViT, FunctionViT, MultiheadEncoder
+from small_models import FAMILIES, attend, inputs_for, new_model, rollout, small_model
+from torch import nn
+from torch.backends import mha
+
+import attnflow as af
+
+WAYS: dict[str, Callable[[Any, Any], Any]] = {
+    "attend": lambda model, inputs: attend(model, None, inputs),
+    "attend-mean": lambda model, inputs: attend(model, None, inputs, heads="mean"),
+    "rollout": lambda model, inputs: rollout(model, None, inputs),
+}
+PLAIN: dict[str, Callable[[], nn.Module]] = {
+    "multihead": MultiheadEncoder,
+    "function": FunctionViT,
+    "dropout": DropoutViT,
+    "transformer-encoder": lambda: nn.TransformerEncoder(
+        nn.TransformerEncoderLayer(16, 4, 24, batch_first=True), 3
+    ),
+}
+X = torch.randn(2, 5, 16, generator=torch.Generator().manual_seed(1))
+HOOKS = [name for name in vars(nn.Module()) if "hooks" in name]
+
+
+def state(model: nn.Module) -> dict[str, Any]:
+    """All of a model that a pass might touch, but for its weights."""
+    configs: list[Any] = [getattr(module, "config", None) for module in model.modules()]
+    return {
+        "implementations": [getattr(each, "_attn_implementation", None) for each in configs],
+        "configs": [each.to_dict() for each in configs if hasattr(each, "to_dict")],
+        "hooks": [
+            {name: list(getattr(module, name).items()) for name in HOOKS}
+            for module in model.modules()
+        ],
+        "training": [module.training for module in model.modules()],
+        "attributes": [sorted(vars(module)) for module in model.modules()],
+        "gradients": [parameter.requires_grad for parameter in model.parameters()],
+        "fast path": mha.get_fastpath_enabled(),
+        "gradients in general": torch.is_grad_enabled(),
+    }
+
+
+def output(model: nn.Module, inputs: Any) -> torch.Tensor:
+    with torch.no_grad():
+        result: Any = model(**inputs) if isinstance(inputs, dict) else model(inputs)
+    return result if isinstance(result, torch.Tensor) else result[0]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_pretrained_model_is_as_it_was(family: str, way: str):
+    model, inputs = small_model(family), inputs_for(family)
+    before, expected = copy.deepcopy(state(model)), output(model, inputs)
+    _ = WAYS[way](model, inputs)
+    assert state(model) == before
+    assert torch.equal(output(model, inputs), expected)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("kind", PLAIN)
+def test_a_plain_module_is_as_it_was(kind: str, way: str):
+    model = PLAIN[kind]().eval()
+    before, expected = copy.deepcopy(state(model)), output(model, X)
+    _ = WAYS[way](model, X)
+    assert state(model) == before
+    assert torch.equal(output(model, X), expected)
+
+
+@pytest.mark.parametrize("implementation", ["eager", "sdpa", "flex_attention"])
+def test_each_part_keeps_its_own_implementation(implementation: str):
+    model = new_model("t5", "eager")
+    model.encoder.config._attn_implementation = implementation
+    before = copy.deepcopy(state(model))
+    assert len(set(before["implementations"]) - {None}) == (1 if implementation == "eager" else 2)
+    for way in WAYS.values():
+        _ = way(model, inputs_for("t5"))
+        assert state(model) == before
+
+
+@pytest.mark.parametrize("family", ["bert", "mpnet", "gpt2", "t5"])
+def test_modules_in_training_stay_in_training_one_by_one(family: str):
+    model = new_model(family)
+    expected = attend(model, None, inputs_for(family))
+    for number, module in enumerate(model.modules()):
+        module.training = number % 3 == 0
+    before = copy.deepcopy(state(model))
+    assert len(set(before["training"])) == 2
+    for way in WAYS.values():
+        _ = way(model, inputs_for(family))
+        assert state(model) == before
+    assert attend(model, None, inputs_for(family)) == expected, "dropout was on"
+
+
+@pytest.mark.parametrize("kind", PLAIN)
+def test_plain_modules_in_training_run_without_dropout_and_stay_in_training(kind: str):
+    model = PLAIN[kind]()
+    expected = attend(model.eval(), None, X)
+    _ = model.train()
+    assert attend(model, None, X) == expected
+    assert all(module.training for module in model.modules())
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_the_fast_path_stays_as_it_was_set(enabled: bool):
+    before = mha.get_fastpath_enabled()
+    try:
+        mha.set_fastpath_enabled(enabled)
+        _ = attend(MultiheadEncoder(), None, X)
+        assert mha.get_fastpath_enabled() == enabled
+    finally:
+        mha.set_fastpath_enabled(before)
+
+
+@pytest.mark.parametrize("family", ["bert", "deberta", "llama", "bart", "vit"])
+def test_a_model_can_be_trained_afterwards(family: str):
+    model = new_model(family).train()
+    for way in WAYS.values():
+        _ = way(model, inputs_for(family))
+    model(**inputs_for(family))[0].sum().backward()
+    weights = [p for name, p in model.named_parameters() if name.endswith("weight") and p.ndim > 1]
+    assert sum(parameter.grad is not None for parameter in weights) > len(weights) / 2
+
+
+class LayerThreeError(Exception):
+    """What the model itself raises."""
+
+
+def raise_in_layer_3(model: nn.Module) -> None:
+    """Have the third call of any layer fail, whichever modules the layers are."""
+    lists = [module for module in model.modules() if isinstance(module, nn.ModuleList)]
+    calls: list[int] = []
+
+    def third(*_: Any) -> None:
+        calls.append(1)
+        if len(calls) == 3:
+            raise LayerThreeError
+
+    for layer in max(lists, key=len):  # of ALBERT it is one layer that is called three times
+        _ = layer.register_forward_pre_hook(third)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_pretrained_model_that_fails_in_layer_3_is_as_it_was(family: str, way: str):
+    model = new_model(family)
+    raise_in_layer_3(model)
+    model.train()
+    before = copy.deepcopy(state(model))
+    with pytest.raises(LayerThreeError):
+        _ = WAYS[way](model, inputs_for(family))
+    assert state(model) == before
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("kind", PLAIN)
+def test_a_plain_module_that_fails_in_layer_3_is_as_it_was(kind: str, way: str):
+    model = PLAIN[kind]()
+    raise_in_layer_3(model)
+    before = copy.deepcopy(state(model))
+    with pytest.raises(LayerThreeError):
+        _ = WAYS[way](model, X)
+    assert state(model) == before
+    # Nothing listens any more: the function gives what it gives by itself.
+    q = torch.ones(1, 1, 2, 4)
+    assert nn.functional.scaled_dot_product_attention(q, q, q).shape == q.shape
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_model_is_as_it_was_when_its_attention_is_refused_half_way(way: str):
+    model, inputs = new_model("llama").train(), inputs_for("llama")
+    with torch.no_grad():
+        past = model(**inputs, use_cache=True).past_key_values
+    before = copy.deepcopy(state(model))
+    with pytest.raises(af.UnsupportedModelError, match="9 queries and 18 keys"):
+        _ = WAYS[way](model, {**inputs, "past_key_values": past})
+    assert state(model) == before
