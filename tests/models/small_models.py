@@ -27,6 +27,8 @@ _SMALL: dict[str, Any] = {
     "max_position_embeddings": 64,
     "pad_token_id": 0,
 }
+# As RoBERTa and its kin have it, where positions are counted from the one after it.
+_PADDING_SECOND: dict[str, Any] = _SMALL | {"pad_token_id": 1}
 _DECODER: dict[str, Any] = _SMALL | {
     "num_key_value_heads": 2,
     "head_dim": 4,
@@ -116,10 +118,10 @@ def _registers() -> Any:
 TEXT: dict[str, Callable[[], Any]] = {
     "bert": lambda: hf.BertModel(hf.BertConfig(**_SMALL)),
     "distilbert": _distilbert,
-    "roberta": lambda: hf.RobertaModel(hf.RobertaConfig(**_SMALL)),
+    "roberta": lambda: hf.RobertaModel(hf.RobertaConfig(**_PADDING_SECOND)),
     "albert": lambda: hf.AlbertModel(hf.AlbertConfig(**_SMALL, embedding_size=8)),
     "electra": lambda: hf.ElectraModel(hf.ElectraConfig(**_SMALL, embedding_size=8)),
-    "mpnet": lambda: hf.MPNetModel(hf.MPNetConfig(**_SMALL)),
+    "mpnet": lambda: hf.MPNetModel(hf.MPNetConfig(**_PADDING_SECOND)),
     "deberta": lambda: _deberta("DebertaModel", "DebertaConfig"),
     "deberta-v2": lambda: _deberta("DebertaV2Model", "DebertaV2Config"),
     "clip-text": _clip_text,

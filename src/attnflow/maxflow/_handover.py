@@ -11,7 +11,7 @@ pay is taken back from the sink.
 import numpy as np
 
 from attnflow.maxflow._intrinsics import kernel, lowest
-from attnflow.maxflow._state import DEBT, NONE, ONE, bit, mark_rewritten, send
+from attnflow.maxflow._state import DEBT, NONE, ONE, bit, mark_rewritten, send, take_off
 
 
 @kernel
@@ -88,7 +88,7 @@ def take_back(state, top, source):
                 edge = (layer * nodes + u) * nodes + v
                 amount = min(left, state.capacity[edge] - state.room[edge])
                 if amount > 0.0:
-                    send(state, layer, u, v, -amount)
+                    take_off(state, layer, u, v, amount)
                     owed_below[v] += amount
                     left -= amount
                 v += 1

@@ -1,11 +1,11 @@
 # pyright: basic, reportMissingTypeStubs=false, reportUnusedCallResult=false
 # Numba compiles these from untyped templates, and LLVM's builder is untyped: strict checking sees
 # nothing here.
-"""What the kernels need from the machine and Numba does not offer: pointers and bit tricks.
+"""How kernels are compiled, and the bit tricks that Numba does not offer.
 
-Kernels pass pointers and not arrays among themselves. Numba counts the references to an array
-atomically at every call, and a push along one edge is a few nanoseconds: with arrays the same
-solver ran three times slower. The caller of a kernel keeps the arrays alive.
+Kernels pass pointers and not arrays among themselves (`_struct`). Numba counts the references to
+an array atomically at every call, and a push along one edge is a few nanoseconds: with arrays the
+same solver ran three times slower. The caller of a kernel keeps the arrays alive.
 """
 
 from collections.abc import Callable
@@ -31,33 +31,27 @@ def kernel(function: Callable[..., Any]) -> Any:
     Where neither the package's folder nor the user's cache can be written, Numba refuses to keep
     code. Then every process compiles anew; NUMBA_CACHE_DIR names a place.
     """
+    return _compiled(function, _SETTINGS)
+
+
+def inlined(function: Callable[..., Any]) -> Any:
+    """A kernel that becomes part of its callers.
+
+    For small steps of the innermost loops: left to itself, LLVM inlines some of them and not
+    others.
+    """
+    return _compiled(function, {**_SETTINGS, "forceinline": True})
+
+
+def _compiled(function: Callable[..., Any], settings: dict[str, Any]) -> Any:
     try:
-        return numba.njit(cache=True, **_SETTINGS)(function)
+        return numba.njit(cache=True, **settings)(function)
     except (RuntimeError, OSError):
-        return numba.njit(**_SETTINGS)(function)
+        return numba.njit(**settings)(function)
 
 
 # Typed as Any: a checker would take the template's signature for the function's.
 _intrinsic: Any = numba.extending.intrinsic
-
-
-def _pointer_to(element: types.Type):
-    """A kernel function: the address of an array's data -> a pointer to its elements."""
-    pointer = types.CPointer(element)
-
-    @_intrinsic
-    def cast(typing_context, address):
-        def generate(context, builder, signature, arguments):
-            return builder.inttoptr(arguments[0], context.get_value_type(pointer))
-
-        return pointer(types.intp), generate
-
-    return cast
-
-
-as_floats = _pointer_to(types.float64)
-as_integers = _pointer_to(types.int64)
-as_words = _pointer_to(types.uint64)
 
 
 @_intrinsic

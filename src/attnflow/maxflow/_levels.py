@@ -6,7 +6,7 @@ Dinitz, Y. (2006), Dinitz' algorithm: the original version and Even's version,
 https://doi.org/10.1007/11685654_10
 """
 
-from attnflow.maxflow._intrinsics import kernel, lowest
+from attnflow.maxflow._intrinsics import inlined, kernel, lowest
 from attnflow.maxflow._state import DEBT, NONE, ONE, bit, holds
 
 
@@ -48,7 +48,7 @@ def find_levels(state, top, source):
         level += 1
 
 
-@kernel
+@inlined
 def _keep_targets(state, start, top, source):
     """Whether the level at `start` holds a target; if so, only targets are left in it."""
     words = state.words
@@ -67,7 +67,7 @@ def _keep_targets(state, start, top, source):
     return True
 
 
-@kernel
+@inlined
 def _step(state, start, following, top):
     """All nodes one edge from the level at `start`: down where there is room, up where flow."""
     for w in range((top + 1) * state.words):
@@ -79,7 +79,7 @@ def _step(state, start, following, top):
             _step_up(state, start, following, layer)
 
 
-@kernel
+@inlined
 def _step_down(state, start, following, layer):
     """Nodes below to which the level has room, until all that are new are found: mostly at once."""
     words = state.words
@@ -98,7 +98,7 @@ def _step_down(state, start, following, layer):
                 return
 
 
-@kernel
+@inlined
 def _step_up(state, start, following, layer):
     """Nodes above that send to the level: asked one by one, since flow is marked by rows."""
     nodes, words = state.nodes, state.words
@@ -111,6 +111,7 @@ def _step_up(state, start, following, layer):
     above = (layer + 1) * words
     for w in range(words):
         left = state.all_nodes[w] & ~state.seen[above + w]
+        found = NONE
         while left != NONE:
             u = (w << 6) + lowest(left)
             left &= left - ONE
@@ -118,11 +119,11 @@ def _step_up(state, start, following, layer):
             common = NONE
             for q in range(words):
                 common |= state.used[row + q] & state.levels[here + q]
-            if common != NONE:
-                state.levels[following + above + w] |= bit(u)
+            found |= bit(u) if common != NONE else NONE
+        state.levels[following + above + w] |= found
 
 
-@kernel
+@inlined
 def _drop_dead_ends(state, target_level, top):
     """Leave only nodes from which the level graph leads on to a target."""
     nodes, words = state.nodes, state.words

@@ -2,8 +2,8 @@
 # Kernels are typed by Numba when they are compiled; strict checking sees only pointers here.
 """A blocking flow in the level graph: push from every supply until no path of it is left."""
 
-from attnflow.maxflow._intrinsics import kernel, lowest
-from attnflow.maxflow._state import ARRIVED, DEBT, NONE, ONE, bit, holds, note_edit, send
+from attnflow.maxflow._intrinsics import inlined, kernel, lowest
+from attnflow.maxflow._state import ARRIVED, DEBT, NONE, ONE, bit, holds, note_use, send, take_off
 
 
 @kernel
@@ -58,12 +58,12 @@ def _push(state, top, source, target_level, first):
                 if below:
                     send(state, state.path_layer[p], state.path_node[p], v, sent)
                 else:
-                    send(state, state.path_layer[p] + 1, v, state.path_node[p], -sent)
+                    take_off(state, state.path_layer[p] + 1, v, state.path_node[p], sent)
                 state.path_sent[p] += sent
             done = state.path_sent[p] >= state.path_limit[p]
 
 
-@kernel
+@inlined
 def _offer(state, p, layer, u, v, upwards):
     """Make v, a neighbour of node u of `layer`, step p, offered what u has left and can send."""
     if upwards:
@@ -78,7 +78,7 @@ def _offer(state, p, layer, u, v, upwards):
     state.path_sent[p] = 0.0
 
 
-@kernel
+@inlined
 def _next_node(state, top, layer, u, following):
     """A neighbour of node u in the next level: (node, whether it lies above), node −1 for none.
 
@@ -108,7 +108,7 @@ def _next_node(state, top, layer, u, following):
     return -1, False
 
 
-@kernel
+@inlined
 def _deliver(state, top, source, layer, u, limit):
     """Let a target take up to `limit`; returns what it took."""
     if layer == 1 and state.sink_room[u] > 0.0:
@@ -125,7 +125,7 @@ def _deliver(state, top, source, layer, u, limit):
     return 0.0
 
 
-@kernel
+@inlined
 def _deliver_below(state, top, source, u, p):
     """Node u of layer 2 serves all targets next to it in one go: the innermost loop of a solve."""
     nodes, words = state.nodes, state.words
@@ -148,8 +148,7 @@ def _deliver_below(state, top, source, u, p):
             state.sink_room[v] = wanted - amount
             sent += amount
             used |= bit(v)
-            state.used_from[(nodes + v) * words + (u >> 6)] |= bit(u)
-            note_edit(state, 2, u, v)
+            note_use(state, 2, u, v)
             filled |= bit(v) if amount >= room else NONE
             state.sink_open[w] &= ~(bit(v) if amount >= wanted else NONE)
         state.open[number * words + w] &= ~filled
@@ -159,7 +158,7 @@ def _deliver_below(state, top, source, u, p):
         edge = (3 * nodes + source) * nodes + u
         amount = min(limit - sent, state.tally[DEBT], state.capacity[edge] - state.room[edge])
         if amount > 0.0:
-            send(state, 3, source, u, -amount)
+            take_off(state, 3, source, u, amount)
             state.tally[DEBT] -= amount
             sent += amount
     state.path_sent[p] = sent

@@ -1,25 +1,12 @@
 # pyright: basic, reportMissingTypeStubs=false, reportUnusedCallResult=false
 # Kernels are typed by Numba when they are compiled; strict checking sees only pointers here.
-"""A flow under way: what runs over each edge, the bit sets that searches read, and the way back.
-
-Node u of layer y is number `y * nodes + u`. Its row, edges to all nodes of the layer below, starts
-at `number * nodes`; bit sets of nodes take `words` 64-bit words each. Layers are padded to `nodes`
-nodes, a multiple of eight, by edges without capacity.
-"""
-
-from typing import Any, NamedTuple
+"""A flow under way: how it changes, edge by edge or row by row, and the way back to none."""
 
 import numpy as np
 from numpy.typing import NDArray
 
-from attnflow.maxflow._intrinsics import (
-    as_floats,
-    as_integers,
-    as_words,
-    greater_than,
-    kernel,
-    lowest,
-)
+from attnflow.maxflow._intrinsics import greater_than, inlined, kernel, lowest
+from attnflow.maxflow._workspace import STATE_WORDS, NarrowWorkspace, Workspace, open_state
 
 NONE = np.uint64(0)
 ONE = np.uint64(1)
@@ -35,48 +22,14 @@ _NODE_BITS = 20
 _NODE_MASK = (1 << _NODE_BITS) - 1
 
 
-class Workspace(NamedTuple):
-    """The arrays of a flow under way, one workspace a thread.
-
-    Invariants between kernels: `0 <= room <= capacity`; what runs over an edge is
-    `capacity - room`; `open` has the bits with room, `used` the bits with flow. `used_from` is
-    `used` by columns, node -> nodes above that send to it; it may miss rows named in `rewritten`
-    and, once `edits` was full, have bits too many, so `used` is asked before it is believed.
-    Every edge that differs from an empty flow is in `edits` or in a row of `rewritten`.
-    """
-
-    capacity: NDArray[np.float64]  # (layer, node, node below), never written
-    room: NDArray[np.float64]  # like capacity: what can still be sent
-    all_nodes: NDArray[np.uint64]  # the bits of all nodes of a layer
-    all_open: NDArray[np.uint64]  # bits by row: capacity > 0
-    open: NDArray[np.uint64]  # bits by row: room > 0
-    used: NDArray[np.uint64]  # bits by row: flow > 0
-    used_from: NDArray[np.uint64]  # bits by column
-    rewritten: NDArray[np.uint64]  # bits by layer: rows changed as a whole
-    edits: NDArray[np.int64]  # [0]: how many; then the edges changed one by one
-    supply: NDArray[np.float64]  # (node of the top layer): what is left to send
-    sink_room: NDArray[np.float64]  # (node of layer 1): what is left of its edge into the sink
-    sink_open: NDArray[np.uint64]  # its bits
-    carried: NDArray[np.float64]  # (node): scratch
-    carried_open: NDArray[np.uint64]  # its bits
-    zeros: NDArray[np.float64]  # eight of them
-    levels: NDArray[np.uint64]  # bits by level and layer: the search's level graph
-    seen: NDArray[np.uint64]  # bits by layer: nodes the search reached
-    path_layer: NDArray[np.int64]  # (step): the path that is being pushed along
-    path_node: NDArray[np.int64]
-    path_limit: NDArray[np.float64]
-    path_sent: NDArray[np.float64]
-    balance: NDArray[np.float64]  # (layer, node): zero but while a flow is taken down
-    tally: NDArray[np.float64]
-
-
 def new_workspace(capacity: NDArray[np.float64]) -> Workspace:
     """An empty flow in a network of capacities (layer, node, node below), layer 0 unused."""
     layers, nodes, _ = capacity.shape
     words = (nodes + 63) // 64
     most_levels = layers * nodes + 2  # a level holds at least one new node
     row_bits = (layers, nodes, words)
-    workspace = Workspace(
+    kind = NarrowWorkspace if words == 1 else Workspace
+    workspace = kind(
         capacity=capacity,
         room=capacity.copy(),
         all_nodes=np.zeros(words, np.uint64),
@@ -101,76 +54,10 @@ def new_workspace(capacity: NDArray[np.float64]) -> Workspace:
         path_sent=np.zeros(most_levels),
         balance=np.zeros((layers, nodes)),
         tally=np.zeros(2),
+        struct=np.zeros(STATE_WORDS, np.int64),
     )
     _mark_all(workspace)
     return workspace
-
-
-class State(NamedTuple):
-    """Pointers to the arrays of a Workspace by the same names, and its sizes."""
-
-    nodes: int
-    words: int
-    most_edits: int
-    most_levels: int
-    capacity: Any
-    room: Any
-    all_nodes: Any
-    all_open: Any
-    open: Any
-    used: Any
-    used_from: Any
-    rewritten: Any
-    edits: Any
-    supply: Any
-    sink_room: Any
-    sink_open: Any
-    carried: Any
-    carried_open: Any
-    zeros: Any
-    levels: Any
-    seen: Any
-    path_layer: Any
-    path_node: Any
-    path_limit: Any
-    path_sent: Any
-    balance: Any
-    tally: Any
-
-
-@kernel
-def open_state(workspace):
-    """The pointers to a workspace, which must outlive them."""
-    nodes = workspace.capacity.shape[1]
-    return State(
-        nodes,
-        (nodes + 63) // 64,
-        len(workspace.edits),
-        len(workspace.path_node),
-        as_floats(workspace.capacity.ctypes.data),
-        as_floats(workspace.room.ctypes.data),
-        as_words(workspace.all_nodes.ctypes.data),
-        as_words(workspace.all_open.ctypes.data),
-        as_words(workspace.open.ctypes.data),
-        as_words(workspace.used.ctypes.data),
-        as_words(workspace.used_from.ctypes.data),
-        as_words(workspace.rewritten.ctypes.data),
-        as_integers(workspace.edits.ctypes.data),
-        as_floats(workspace.supply.ctypes.data),
-        as_floats(workspace.sink_room.ctypes.data),
-        as_words(workspace.sink_open.ctypes.data),
-        as_floats(workspace.carried.ctypes.data),
-        as_words(workspace.carried_open.ctypes.data),
-        as_floats(workspace.zeros.ctypes.data),
-        as_words(workspace.levels.ctypes.data),
-        as_words(workspace.seen.ctypes.data),
-        as_integers(workspace.path_layer.ctypes.data),
-        as_integers(workspace.path_node.ctypes.data),
-        as_floats(workspace.path_limit.ctypes.data),
-        as_floats(workspace.path_sent.ctypes.data),
-        as_floats(workspace.balance.ctypes.data),
-        as_floats(workspace.tally.ctypes.data),
-    )
 
 
 @kernel
@@ -184,13 +71,13 @@ def _mark_all(workspace):
             state.all_open[w] = state.open[w]
 
 
-@kernel
+@inlined
 def bit(node):
     """The word that has only the bit of `node` set."""
     return ONE << (np.uint64(node) & _POSITION)
 
 
-@kernel
+@inlined
 def holds(bits, start, node):
     """Whether `node` is in the bit set that starts at word `start`."""
     return bits[start + (node >> 6)] & bit(node) != NONE
@@ -222,34 +109,51 @@ def mark_rewritten(state, layer, u):
     mark_row(state, layer * state.nodes + u)
 
 
-@kernel
-def note_edit(state, layer, u, v):
-    """Remember that the edge from node u of `layer` down to v was changed."""
+@inlined
+def note_use(state, layer, u, v):
+    """Remember that the edge from node u of `layer` down to v carries something."""
     count = state.edits[0] + 1
     if count < state.most_edits:
-        state.edits[0] = count
+        column = ((layer - 1) * state.nodes + v) * state.words + (u >> 6)
+        senders = state.used_from[column]
+        state.used_from[column] = senders | bit(u)
+        # Written in any case, and counted if it is new: a branch would be hard to guess.
         state.edits[count] = (((layer << _NODE_BITS) | u) << _NODE_BITS) | v
+        state.edits[0] = count if senders & bit(u) == NONE else count - 1
     else:  # no place left: the row is restored as a whole
         state.rewritten[layer * state.words + (u >> 6)] |= bit(u)
 
 
-@kernel
+# Both without branches: whether an edge fills up is a coin's toss, and a wrong guess of the
+# processor costs more than all of this.
+
+
+@inlined
 def send(state, layer, u, v, amount):
-    """Let `amount` more run over the edge from node u of `layer` down to v; less if negative."""
+    """Let `amount` more run over the edge from node u of `layer` down to v."""
     number = layer * state.nodes + u
     edge = number * state.nodes + v
+    word = number * state.words + (v >> 6)
     left = state.room[edge] - amount
     state.room[edge] = left
-    note_edit(state, layer, u, v)
+    note_use(state, layer, u, v)
+    state.used[word] |= bit(v)
+    state.open[word] &= ~(NONE if left > 0.0 else bit(v))
+
+
+@inlined
+def take_off(state, layer, u, v, amount):
+    """Let `amount` less run over the edge from node u of `layer` down to v."""
+    number = layer * state.nodes + u
+    edge = number * state.nodes + v
     word = number * state.words + (v >> 6)
     column = ((layer - 1) * state.nodes + v) * state.words + (u >> 6)
-    # Without branches: whether an edge fills up is a coin's toss, and a wrong guess of the
-    # processor costs more than all of this.
-    is_open = bit(v) if left > 0.0 else NONE
+    left = state.room[edge] + amount
+    state.room[edge] = left
     is_used = left < state.capacity[edge]
-    state.open[word] = (state.open[word] & ~bit(v)) | is_open
-    state.used[word] = (state.used[word] & ~bit(v)) | (bit(v) if is_used else NONE)
-    state.used_from[column] = (state.used_from[column] & ~bit(u)) | (bit(u) if is_used else NONE)
+    state.open[word] |= bit(v)
+    state.used[word] &= ~(NONE if is_used else bit(v))
+    state.used_from[column] &= ~(NONE if is_used else bit(u))
 
 
 @kernel

@@ -80,7 +80,8 @@ def flow(
     Real attention of 128 tokens and 12 layers takes some seconds for all pairs; see the
     benchmarks. The time grows a little faster than the number of pairs times the number of tokens.
     Memory is `16 · L · n²` bytes for each thread. The first flow of three layers or more compiles
-    the solver, which takes some 20 seconds once an installation.
+    the solver, which takes some 20 seconds once an installation, and once more for graphs of more
+    than 64 nodes a layer.
     Abnar & Zuidema (2020), https://doi.org/10.18653/v1/2020.acl-main.385
 
     Examples

@@ -57,8 +57,10 @@ def prepare(
 
 def _targets(target: str | list[str] | None, texts: list[str]) -> list[str] | None:
     """One target a text, or none at all."""
-    targets = [target] if isinstance(target, str) else target
-    if targets is not None and len(targets) != len(texts):
+    if target is None:
+        return None
+    targets = list(target) if isinstance(target, list | tuple) else [target]
+    if len(targets) != len(texts):
         raise InputError(f"{len(texts)} texts came with {len(targets)} targets; give one each")
     return targets
 

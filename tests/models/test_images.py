@@ -1,0 +1,125 @@
+"""Images: patches by row and column, special positions by name, scores as a grid."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from plain_modules import FunctionViT
+from small_models import IMAGES, attend, hf, inputs_for, rollout, small_model
+from torch import nn
+
+import attnflow as af
+
+PREFIX = {
+    "vit": ("[CLS]",),
+    "deit": ("[CLS]", "[DIST]"),
+    "dinov2": ("[CLS]",),
+    "dinov2-with-registers": ("[CLS]", "[REG1]", "[REG2]", "[REG3]", "[REG4]"),
+    "clip-vision": ("[CLS]",),
+}
+# Rows and columns of patches; what the model is told so that it takes an image of that size.
+WIDE = {
+    "vit": {"interpolate_pos_encoding": True},
+    "deit": {"interpolate_pos_encoding": True},
+    "dinov2": {},
+    "dinov2-with-registers": {},
+    "clip-vision": {"interpolate_pos_encoding": True},
+}
+
+
+def test_every_family_of_images_is_here():
+    assert PREFIX.keys() == WIDE.keys() == IMAGES.keys()
+
+
+@pytest.mark.parametrize("family", IMAGES)
+def test_special_positions_and_patches_have_their_names(family: str):
+    found = attend(small_model(family), None, inputs_for(family))
+    prefix = PREFIX[family]
+    assert found.tokens[: len(prefix)] == prefix
+    patches = tuple(f"{row},{column}" for row in range(4) for column in range(4))
+    assert found.tokens[len(prefix) :] == patches
+    assert found.origin == af.Origin(grid=af.Grid(rows=4, columns=4, prefix=len(prefix)))
+
+
+@pytest.mark.parametrize("family", IMAGES)
+def test_an_image_need_not_be_square(family: str):
+    pixels = torch.randn(2, 3, 24, 56, generator=torch.Generator().manual_seed(4))
+    inputs = {"pixel_values": pixels, **WIDE[family]}
+    prefix = len(PREFIX[family])
+    found = attend(small_model(family), None, inputs)
+    assert len(found) == 2
+    assert found[0].origin.grid == af.Grid(rows=3, columns=7, prefix=prefix)
+    assert found[0].tokens[-1] == "2,6"
+    rolled = rollout(small_model(family), None, inputs)
+    for attention, mine in zip(found, rolled, strict=True):
+        expected = af.rollout(attention)
+        np.testing.assert_allclose(mine.scores, expected.scores, rtol=0, atol=1e-5)
+        assert mine.to_grid().shape == (3, 3, 7)
+        np.testing.assert_array_equal(
+            mine.to_grid(query=2).reshape(3, 21), mine.scores[:, 2, prefix:]
+        )
+
+
+@pytest.mark.parametrize("family", IMAGES)
+def test_scores_of_every_method_fit_the_grid(family: str):
+    found = attend(small_model(family), None, inputs_for(family), heads="mean")
+    for method in (af.raw, af.rollout, af.flow):
+        scores = method(found, layers=3, queries=0)
+        assert scores.to_grid().shape == (1, 4, 4)
+
+
+def test_patches_need_not_be_square_either():
+    config = hf.ASTConfig(
+        hidden_size=16, num_hidden_layers=2, num_attention_heads=4, intermediate_size=24,
+        patch_size=4, frequency_stride=4, time_stride=4, max_length=32, num_mel_bins=16,
+    )  # fmt: skip
+    # Sound as an image of another shape, which no table knows: positions have numbers.
+    model = hf.ASTModel(config).eval()
+    found = attend(model, None, {"input_values": torch.randn(1, 32, 16)})
+    assert found.tokens == tuple(map(str, range(found.n_tokens)))
+    assert found.origin is None
+
+
+def test_a_family_that_is_not_known_numbers_its_special_positions():
+    config = hf.IJepaConfig(
+        hidden_size=16, num_hidden_layers=2, num_attention_heads=4, intermediate_size=24,
+        image_size=32, patch_size=8,
+    )  # fmt: skip
+    found = attend(hf.IJepaModel(config).eval(), None, torch.randn(1, 3, 32, 32))
+    assert found.tokens[:2] == ("0,0", "0,1")  # it has none
+    assert found.origin.grid.prefix == 0
+    config = hf.DPTConfig(
+        hidden_size=16, num_hidden_layers=4, num_attention_heads=4, intermediate_size=24,
+        image_size=32, patch_size=8, backbone_out_indices=[0, 1, 2, 3],
+    )  # fmt: skip
+    found = attend(hf.DPTModel(config).eval(), None, torch.randn(1, 3, 32, 32))
+    assert found.tokens[:2] == ("[0]", "0,0")
+
+
+class PlainViT(nn.Module):
+    """A vision transformer as in timm: patches by a convolution, a class token in front."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.patches, self.cls = nn.Conv2d(3, 16, 8, stride=8), nn.Parameter(torch.zeros(1, 1, 16))
+        self.body = FunctionViT()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        patches = self.patches(x).flatten(2).transpose(1, 2)
+        return self.body(torch.cat([self.cls.expand(len(x), -1, -1), patches], dim=1))
+
+
+@pytest.mark.parametrize("batch", [1, 2, 3])
+def test_a_plain_vision_transformer_takes_pixels(batch: int):
+    _ = torch.manual_seed(0)
+    model = PlainViT().eval()
+    pixels: Any = torch.randn(batch, 3, 16, 24)
+    found = attend(model, None, pixels)
+    every = found if batch > 1 else [found]
+    assert len(every) == batch
+    assert all(attention.weights.shape == (3, 4, 7, 7) for attention in every)
+    assert every[0].tokens == tuple("0123456")
+    rolled = rollout(model, None, pixels)
+    for mine, attention in zip(rolled if batch > 1 else [rolled], every, strict=True):
+        np.testing.assert_allclose(mine.scores, af.rollout(attention).scores, rtol=0, atol=1e-5)
