@@ -13,7 +13,8 @@ from small_models import attend, inputs_for, new_model, rollout, small_model
 from torch import nn
 from torch.nn.functional import scaled_dot_product_attention
 from transformers import PreTrainedConfig, PreTrainedModel
-from unknown_model import UnknownConfig, UnknownModel
+from transformers.modeling_outputs import BaseModelOutput
+from unknown_model import PlainlyScaledModel, UnknownConfig, UnknownModel
 
 import attnflow as af
 
@@ -54,6 +55,13 @@ def test_an_unknown_architecture_that_uses_the_interface_works_without_an_entry(
 def test_rollout_of_an_unknown_architecture_keeps_to_the_models_own_attention():
     # The fused kernel ignores its temperature, so it may not be used.
     model = sharp(UnknownModel(UnknownConfig()))
+    for mine, attention in zip(rollout(model, None, IDS), attend(model, None, IDS), strict=True):
+        np.testing.assert_allclose(mine.scores, af.rollout(attention).scores, rtol=0, atol=1e-6)
+
+
+def test_an_attention_that_leaves_its_scale_to_the_kernel_is_scaled_by_its_own_width():
+    # The kernel looks at the width of what it gets, which is filled up with the shares.
+    model = sharp(PlainlyScaledModel(UnknownConfig()))
     for mine, attention in zip(rollout(model, None, IDS), attend(model, None, IDS), strict=True):
         np.testing.assert_allclose(mine.scores, af.rollout(attention).scores, rtol=0, atol=1e-6)
 
@@ -101,6 +109,25 @@ def test_a_pretrained_model_that_calls_pytorchs_function_is_heard_too():
     expected = (x @ x.transpose(-2, -1) / 2).softmax(dim=-1).detach().numpy()
     for example, attention in enumerate(found):
         np.testing.assert_allclose(attention.weights[0], expected[example], rtol=0, atol=1e-6)
+
+
+class Returning(OwnWay):
+    """One that computes its attention as it likes and returns it, with few other arguments."""
+
+    def forward(self, input_ids: torch.Tensor, output_attentions: bool = False) -> Any:
+        x = self.embedding(input_ids).unflatten(-1, (2, 4)).transpose(1, 2)
+        weights = (x @ x.transpose(-2, -1)).softmax(dim=-1)
+        attentions = (weights, weights.flip(1)) if output_attentions else None
+        return BaseModelOutput(last_hidden_state=weights @ x, attentions=attentions)
+
+
+def test_a_pretrained_model_that_returns_its_attention_is_believed():
+    model = Returning(PreTrainedConfig()).eval()
+    found = attend(model, None, IDS)[0]
+    assert found.weights.shape == (2, 2, 5, 5)
+    np.testing.assert_array_equal(found.weights[0], found.weights[1, ::-1])
+    rolled = rollout(model, None, IDS)[0]
+    np.testing.assert_allclose(rolled.scores, af.rollout(found).scores, rtol=0, atol=1e-6)
 
 
 class Classifier(nn.Module):

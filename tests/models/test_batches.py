@@ -146,14 +146,16 @@ def test_embeddings_in_place_of_ids_are_fine():
     np.testing.assert_allclose(found.weights, by_ids.weights, rtol=0, atol=1e-6)
 
 
-def test_embeddings_for_a_decoder_are_fine():
-    model = small_model("bart")
-    inputs = inputs_for("bart")
+@pytest.mark.parametrize("family", ["bart", "whisper"])
+def test_embeddings_for_a_decoder_are_fine(family: str):
+    model, inputs = small_model(family), inputs_for(family)
     with torch.no_grad():
         embeds = model.get_decoder().embed_tokens(inputs["decoder_input_ids"])
     expected = attend(model, None, inputs)
-    changed = {"input_ids": inputs["input_ids"], "decoder_inputs_embeds": embeds}
+    changed: dict[str, torch.Tensor] = {**inputs, "decoder_inputs_embeds": embeds}
+    del changed["decoder_input_ids"]
     found = attend(model, None, changed)
+    assert found.source == expected.source
     assert found.target == ("0", "1", "2", "3", "4")
     for mine, theirs in zip(parts(found), parts(expected), strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=0, atol=1e-6)
@@ -172,3 +174,15 @@ def test_what_a_tokenizer_gives_is_ready():
     assert attend(model, tokenizer, arrays).tokens == expected[0].tokens
     lists = {"input_ids": [tokenizer(TEXTS[0]).input_ids]}
     assert attend(model, tokenizer, lists).tokens == expected[0].tokens
+
+
+def test_a_mask_of_sound_counts_something_else_than_positions():
+    inputs = inputs_for("whisper", batch=2)
+    mask = torch.ones(2, 60, dtype=torch.int64)
+    mask[1, 40:] = 0
+    plain = attend(small_model("whisper"), None, inputs)
+    masked = attend(small_model("whisper"), None, {**inputs, "attention_mask": mask})
+    assert plain == masked  # Whisper's encoder sees all of it
+    assert masked[1].source[:2] == ("0.00s", "0.02s")
+    rolled = rollout(small_model("whisper"), None, {**inputs, "attention_mask": mask})
+    assert rolled[1].scores.shape == (3 + 2 * 2, 35, 35)

@@ -12,6 +12,7 @@ from small_models import (
     PAIRS,
     attend,
     inputs_for,
+    new_model,
     own_attention,
     parts,
     small_model,
@@ -19,7 +20,7 @@ from small_models import (
 from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.masking_utils import flash_attention_mask
 
-# These two compute their attention themselves, without transformers' interface.
+# These compute their attention themselves, without transformers' interface.
 NO_INTERFACE = ["mpnet", "deberta", "deberta-v2"]
 WITH_INTERFACE = [family for family in FAMILIES if family not in NO_INTERFACE]
 
@@ -81,18 +82,11 @@ def test_attention_of_the_test_models_is_far_from_uniform(family: str):
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_half_precision_is_the_models_own_but_for_the_sums_of_rows(family: str, dtype: torch.dtype):
-    model = small_model(family).to(dtype)
-    try:
-        fields = inputs_for(family)
-        inputs = {name: t.to(dtype) if t.is_floating_point() else t for name, t in fields.items()}
-        found = attend(model, None, inputs)
-        before = model.config._attn_implementation
-        model.set_attn_implementation("eager")
-        own = own_parts(own_attention(model, inputs), 0)
-        model.set_attn_implementation(before)
-    finally:
-        _ = model.float()
-        small_model.cache_clear()  # weights have been rounded
+    model, fields = new_model(family).to(dtype), inputs_for(family)
+    inputs = {name: t.to(dtype) if t.is_floating_point() else t for name, t in fields.items()}
+    found = attend(model, None, inputs)
+    model.set_attn_implementation("eager")
+    own = own_parts(own_attention(model, inputs), 0)
     for mine, theirs in zip(parts(found), own, strict=True):
         # Rounded weights do not sum to one, so rows are divided by their sums.
         expected = theirs / theirs.sum(axis=-1, keepdims=True)

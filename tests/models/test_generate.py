@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from model_state import state
 from small_models import DECODERS, attend, hf, new_model, small_model
 from small_tokenizers import byte_level, metaspace, tokenizer_for, word_piece
-from test_unchanged import state
 
 import attnflow as af
 

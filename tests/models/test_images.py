@@ -69,12 +69,12 @@ def test_scores_of_every_method_fit_the_grid(family: str):
         assert scores.to_grid().shape == (1, 4, 4)
 
 
-def test_patches_need_not_be_square_either():
+def test_positions_of_what_is_neither_text_nor_image_have_numbers():
     config = hf.ASTConfig(
         hidden_size=16, num_hidden_layers=2, num_attention_heads=4, intermediate_size=24,
         patch_size=4, frequency_stride=4, time_stride=4, max_length=32, num_mel_bins=16,
     )  # fmt: skip
-    # Sound as an image of another shape, which no table knows: positions have numbers.
+    # Sound in patches, which overlap, and no table knows them.
     model = hf.ASTModel(config).eval()
     found = attend(model, None, {"input_values": torch.randn(1, 32, 16)})
     assert found.tokens == tuple(map(str, range(found.n_tokens)))

@@ -11,7 +11,8 @@ from small_tokenizers import byte_level, tokenizer_for
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import attnflow as af
-from attnflow.models import _interface, _plain
+from attnflow.models import _interface, _plain, _rolling
+from attnflow.models._inputs import Positions
 
 # Within float error of single precision; the figure that is promised.
 CLOSE: Any = {"rtol": 0, "atol": 1e-5}
@@ -105,14 +106,26 @@ def test_more_columns_than_the_kernel_takes_are_the_same(family: str, monkeypatc
     np.testing.assert_allclose(fused.scores, expected.scores, **CLOSE)
 
 
-def test_an_encoder_decoder_attends_across_with_a_single_query():
-    # Fused attention takes a missing mask for a causal one, but not for one query.
-    for family in PAIRS:
-        inputs = inputs_for(family)
-        inputs["decoder_input_ids"] = inputs["decoder_input_ids"][:, :1]
-        found = rollout(small_model(family), None, inputs)
-        expected = af.rollout(attend(small_model(family), None, inputs))
-        np.testing.assert_allclose(found.scores, expected.scores, **CLOSE)
+@pytest.mark.parametrize("family", PAIRS)
+@pytest.mark.usefixtures("way")
+def test_a_decoder_of_one_position_attends_to_all_of_the_source(family: str):
+    # Fused attention takes a missing mask for a causal one, but not for a single query. Modules
+    # that do not say whether they are causal count as such.
+    model, inputs = new_model(family), inputs_for(family)
+    for name, module in model.named_modules():
+        if name.endswith(("EncDecAttention", "encoder_attn")):
+            module.is_causal = True
+    inputs["decoder_input_ids"] = inputs["decoder_input_ids"][:, :1]
+    found = rollout(model, None, inputs)
+    expected = af.rollout(attend(model, None, inputs))
+    np.testing.assert_allclose(found.scores, expected.scores, **CLOSE)
+
+
+def test_rows_of_padding_are_zero_even_where_a_kernel_gives_no_number():
+    R = torch.full((2, 3, 2), torch.nan)
+    R[0], R[1, 1:] = 0.5, 0.5
+    positions = (Positions(), Positions(kept=np.array([False, True, True])))
+    assert _rolling._without_padding(R, positions).sum(dim=-1).tolist() == [[1, 1, 1], [0, 1, 1]]
 
 
 # ---- memory ---------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ class UnknownConfig(PreTrainedConfig):
 
     def __init__(self, **settings: Any) -> None:
         self.width, self.layers, self.heads, self.vocab_size = 16, 3, 4, 400
+        self.temperature: float | None = 0.7
         super().__init__(**settings)
 
 
@@ -23,12 +24,13 @@ def eager_attention_forward(
     key: torch.Tensor,
     value: torch.Tensor,
     attention_mask: torch.Tensor | None,
-    temperature: float = 1.0,
+    temperature: float | None = None,
     **_: Any,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Attention with a temperature of its own, which no fused kernel knows of."""
     del module, attention_mask
-    weights = (query @ key.transpose(-2, -1) / temperature).softmax(dim=-1)
+    divisor = query.shape[-1] ** 0.5 if temperature is None else temperature
+    weights = (query @ key.transpose(-2, -1) / divisor).softmax(dim=-1)
     return (weights @ value).transpose(1, 2), weights
 
 
@@ -45,7 +47,9 @@ class UnknownAttention(nn.Module):
         attention = ALL_ATTENTION_FUNCTIONS.get_interface(
             self.config._attn_implementation, eager_attention_forward
         )
-        output, _ = attention(self, query, key, value, None, temperature=0.7)
+        own = self.config.temperature
+        settings = {} if own is None else {"temperature": own}
+        output, _ = attention(self, query, key, value, None, **settings)
         return output.flatten(2)
 
 
@@ -64,3 +68,13 @@ class UnknownModel(PreTrainedModel):
         for block in self.blocks:
             x = x + block(x)
         return BaseModelOutput(last_hidden_state=x)
+
+
+class PlainlyScaledModel(UnknownModel):
+    """The same with nothing that a fused kernel does not know, as the model says of itself."""
+
+    _supports_sdpa = True
+
+    def __init__(self, config: UnknownConfig) -> None:
+        config.temperature = None
+        super().__init__(config)
