@@ -36,7 +36,7 @@ class Plan:
     n_layers: int
     rounds: int  # of everything but the pairs
     fresh_compile: bool  # whether the kernels are compiled once without any cache
-    forward_pass: bool  # beside the single query; and whether models are measured at all
+    forward_pass: bool  # beside the single query; without it no model is measured at all
     attend_tokens: int
     long_tokens: tuple[int, int]  # of segment rollout: compared with a plain pass, and the longest
 

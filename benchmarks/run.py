@@ -70,7 +70,7 @@ def _measures(chosen: plan.Plan, *, real: bool) -> dict[str, Callable[[], report
 
 
 def _of_models(chosen: plan.Plan) -> dict[str, Callable[[], report.Section]]:
-    if not forward_pass.is_possible():
+    if not (chosen.forward_pass and forward_pass.is_possible()):
         return {}
     return {
         "attention from a model": partial(attending.section, chosen),

@@ -327,7 +327,7 @@ def test_sinks_are_found_in_the_layers_of_the_graph():
     last, first = np.eye(2)[[1, 1]], np.eye(2)[[0, 0]]
     a = af.EncoderDecoderAttention(
         encoder=[[last]],
-        decoder=[[np.eye(2)], [first]],
+        decoder=[[np.array([[1, 0], [0.5, 0.5]])], [first]],
         cross=[[last], [np.eye(2)]],
     )
     assert a.sinks == (af.Sink(1, 1, 1.0), af.Sink(3, 1, 1.0), af.Sink(4, 2, 1.0))

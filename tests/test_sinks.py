@@ -52,3 +52,9 @@ def test_layers_and_positions_can_be_counted_otherwise():
 
 def test_tokens_are_told_so_that_they_cannot_act():
     assert told([af.Sink(1, 0, 0.75)], ["\x1b[2J"]).startswith("'\\x1b[2J' (position 0) takes 75 %")
+
+
+def test_uniform_causal_attention_has_no_sink_however_short() -> None:
+    for n in range(2, 7):
+        uniform = np.tril(np.ones((n, n))) / np.arange(1, n + 1)[:, None]
+        assert af.Attention(uniform[None, None], causal=True).sinks == ()

@@ -191,6 +191,8 @@ def test_the_notebook_table_is_small_and_escaped():
         ({"tokens": ["0", "1"]}, "<th>0</th>"),
         ({"settings": {"onto": 1}}, "<th>0</th>"),
         ({"queries": [1, 0]}, "<th>0</th>"),
+        ({"settings": {"segments": "words"}}, "<th>0</th>"),
+        ({"settings": {"segments": "tokens"}}, "<th>0 &lt;s&gt;</th>"),
         ({"scores": np.ones((2, 1, 2)), "queries": [0]}, "<th>0</th>"),
     ],
 )
@@ -310,6 +312,8 @@ def test_words_that_the_model_wrote_are_counted():
 @pytest.mark.parametrize(
     ("changes", "text", "message"),
     [
+        ({"settings": {"segments": "words"}}, TEXT, "the scores go to segments, and words are"),
+        ({"settings": {"segments": [[0, 5]]}}, TEXT, "the scores go to segments"),
         ({"settings": {"onto": 2}, "origin": None}, TEXT, "the scores go to layer 2, whose nodes"),
         ({}, TEXT[:-1], r"token 7 has the characters \(13, 14\), but the text has 13: these are s"),
         ({}, 7, "text is 7; the text that the model read is wanted"),
@@ -369,3 +373,12 @@ def test_without_a_grid_there_is_no_image():
     for origin in (None, af.Origin()):
         with pytest.raises(af.InputError, match="not known to be patches of an image"):
             _ = token_attention(origin=origin).to_grid()
+
+
+def test_segments_make_no_grid():
+    origin = af.Origin(grid=af.Grid(rows=1, columns=2, prefix=1))
+    changes: dict[str, Any] = {"origin": origin, "settings": {"segments": [[0, 1]]}}
+    with pytest.raises(af.InputError, match="the scores go to segments, and a grid is made of"):
+        _ = token_attention(**changes).to_grid()
+    changes["settings"] = {"segments": "tokens"}
+    assert token_attention(**changes).to_grid().shape == (2, 1, 2)

@@ -117,9 +117,10 @@ class Attention:
     def sinks(self) -> tuple[Sink, ...]:
         """Positions that take more than half of a layer's attention; a pass over the weights.
 
-        The share is the mean over heads and queries. `graph(without=…)` takes positions out.
+        The share is the mean over heads and over queries that see more than themselves.
+        `graph(without=…)` takes positions out.
         """
-        return sinks_of(self.weights)
+        return sinks_of(self.weights, causal=self.causal)
 
     @property
     def predicting(self) -> tuple[int, ...]:

@@ -125,7 +125,9 @@ class EncoderDecoderAttention:
         """
         first, above = len(self.encoder) + 1, self.n_layers + 1
         upper = (
-            *sinks_of(self.decoder, layers=range(first, above, 2), first=len(self.source)),
+            *sinks_of(
+                self.decoder, causal=True, layers=range(first, above, 2), first=len(self.source)
+            ),
             *sinks_of(self.cross, layers=range(first + 1, above, 2)),
         )
         return (*sinks_of(self.encoder), *sorted(upper, key=lambda sink: sink.layer))

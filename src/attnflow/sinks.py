@@ -29,15 +29,17 @@ class Sink:
 
 
 def sinks_of(
-    weights: Floats, *, layers: Sequence[int] | None = None, first: int = 0
+    weights: Floats, *, causal: bool = False, layers: Sequence[int] | None = None, first: int = 0
 ) -> tuple[Sink, ...]:
     """Sinks of weights (layer, head, query, key).
 
     `layers` are the numbers of the layers, by default 1, 2, …, and `first` is the position of the
-    first key. A single key is no sink: there is nothing else to look at. One pass over the weights.
+    first key. A single key is no sink, and the first query of a `causal` model, which sees itself
+    alone, does not count: there is nothing else to look at. One pass over the weights.
     """
     if weights.shape[3] == 1:
         return ()
+    weights = weights[:, :, 1:] if causal else weights
     numbers = range(1, len(weights) + 1) if layers is None else layers
     rows = weights.shape[1] * weights.shape[2]
     taken = weights.sum(axis=2).sum(axis=1, dtype=np.float64) / rows  # (layer, key)

@@ -10,14 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from attnflow import checked, storage, words
 from attnflow.errors import InputError
-from attnflow.html_table import html_table
 from attnflow.origin import Origin, fitting, origin_from, origin_record
+from attnflow.score_table import position_name, score_table
 from attnflow.settings import Settings, frozen_settings, settings_from, settings_text, thawed
 
 Method: TypeAlias = Literal["raw", "rollout", "flow"]
-
-# So that the table fits a notebook's page; chosen by eye.
-_ROWS_SHOWN, _COLUMNS_SHOWN = 10, 10
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False, eq=False)
@@ -191,6 +188,11 @@ class TokenAttention:
         >>> t.tokens, t.row(1, 1)
         (('The', 'keys'), array([0., 1.]))
         """
+        if self._segmented:
+            raise InputError(
+                "the scores go to segments, and words are made of tokens; compute them with "
+                'segments="tokens", or with segments="words" in the first place'
+            )
         onto = self.settings.get("onto", 0)
         if onto != 0:
             raise InputError(
@@ -233,6 +235,11 @@ class TokenAttention:
         >>> t.to_grid()
         array([[[0.3, 0.2]]])
         """
+        if self._segmented:
+            raise InputError(
+                "the scores go to segments, and a grid is made of patches; compute them with "
+                'segments="tokens"'
+            )
         grid = self.origin.grid if self.origin else None
         if grid is None:
             raise InputError(
@@ -298,40 +305,20 @@ class TokenAttention:
         # With one query for each input token they are the same positions. Otherwise the layer may
         # be of another size, which is not known here.
         whole = self.queries == tuple(range(len(self.tokens))) and self.settings.get("onto", 0) == 0
-        names = self.tokens if whole else ()
-        tokens = self.tokens[:_COLUMNS_SHOWN]
-        more = ["…"] if len(self.tokens) > _COLUMNS_SHOWN else []
-        rows = [
-            [
-                position_name(query, names),
-                *(f"{score:.3f}" for score in scores[:_COLUMNS_SHOWN]),
-                *more,
-            ]
-            for query, scores in zip(self.queries, self.scores[-1], strict=True)
-        ]
-        below = [["…"]] if len(rows) > _ROWS_SHOWN else []
+        names = self.tokens if whole and not self._segmented else ()
+        queries = [position_name(query, names) for query in self.queries]
         caption = f"{self!r}, layer {self.layers[-1]}"
         several = len(self.queries) > 1  # a single query is compared with nothing, see `flow`
         if self.saturated[-1]:
             caption += ", saturated" if several else ", scores at their ceiling"
         elif self.method == "flow" and several:
             caption += ", not saturated"
-        return html_table(
-            caption,
-            ["query", *tokens, *more],
-            rows[:_ROWS_SHOWN] + below,
-        )
+        return score_table(caption, self.tokens, queries, self.scores[-1])
 
-
-def position_name(position: int, tokens: Sequence[str]) -> str:
-    """A position with its token, or alone where it has none or the token is its number.
-
-    >>> position_name(0, ["[CLS]"]), position_name(1, ["0", "1"]), position_name(2, [])
-    ('0 [CLS]', '1', '2')
-    """
-    number = str(position)
-    named = position < len(tokens) and tokens[position] != number
-    return f"{number} {tokens[position]}" if named else number
+    @property
+    def _segmented(self) -> bool:
+        """Whether the last axis are segments, several tokens each, and queries are tokens still."""
+        return self.settings.get("segments", "tokens") != "tokens"
 
 
 def _listed(numbers: Sequence[int]) -> str:

@@ -176,7 +176,8 @@ def test_writing_is_done_in_evaluation_and_the_model_is_as_it_was(family: str):
     [
         (lambda: small_model("bert"), word_piece()),
         (lambda: hf.GPT2Model(small_model("gpt2").config), byte_level()),
-        (lambda: hf.T5EncoderModel(small_model("t5").config), metaspace()),
+        # A copy: it notes in the configuration that there is no decoder.
+        (lambda: hf.T5EncoderModel(copy.deepcopy(small_model("t5").config)), metaspace()),
     ],
     ids=["encoder", "decoder without a head", "encoder of a pair"],
 )
@@ -204,6 +205,44 @@ def test_prompt_and_output_fit_the_model_together():
     for family in ("gpt2", "bart"):
         with pytest.raises(af.InputError, match="generate is 64, and the model takes 64 tokens in"):
             _ = attend(small_model(family), tokenizer_for(family), "the", generate=64)
+
+
+@pytest.mark.parametrize("family", ["gpt2", "bart"])
+@pytest.mark.parametrize("where", ["settings", "configuration", "model"])
+def test_a_length_in_all_must_fit_the_model(family: str, where: str):
+    model, settings = new_model(family), {"max_length": 65}
+    if where == "configuration":
+        settings = {"generation_config": hf.GenerationConfig(max_length=65)}
+    if where == "model":
+        model.generation_config.max_length, settings = 65, {"do_sample": False}
+    with pytest.raises(af.InputError, match="a max_length of 65, and the model takes 64 tokens in"):
+        _ = attend(model, tokenizer_for(family), "the", generate=settings)
+
+
+def test_a_length_in_all_counts_the_prompt():
+    model, tokenizer = small_model("gpt2"), byte_level()
+    assert attend(model, tokenizer, "aaaa", generate={"max_length": 6}).n_tokens == 6
+    with pytest.raises(af.InputError, match="a max_length of 4, which counts the 4 tokens that"):
+        _ = attend(model, tokenizer, "aaaa", generate={"max_length": 4})
+    with pytest.raises(af.InputError, match="has 64 tokens, and the model takes 64 with the 1"):
+        _ = attend(model, tokenizer, "a" * 64, generate={"do_sample": False})
+
+
+def test_more_than_one_sequence_is_refused():
+    settings = {"max_new_tokens": 3, "num_beams": 2, "num_return_sequences": 2}
+    with pytest.raises(af.InputError, match="asks for 2 sequences, and one is explained; leave"):
+        _ = attend(small_model("gpt2"), byte_level(), PROMPT, generate=settings)
+
+
+def test_a_decoder_deeper_than_its_encoder_writes():
+    config = copy.deepcopy(small_model("t5").config)
+    config.num_layers, config.num_decoder_layers = 2, 3
+    _ = torch.manual_seed(0)
+    model, tokenizer = hf.T5ForConditionalGeneration(config).eval(), metaspace()
+    ids = own_tokens(model, tokenizer, PROMPT, max_new_tokens=4, use_cache=False)
+    for generate in (4, {"max_new_tokens": 4}):
+        found = attend(model, tokenizer, PROMPT, generate=generate)
+        assert found.target == tuple(tokenizer.convert_ids_to_tokens(ids))
 
 
 def test_nothing_written_is_told(monkeypatch: Any):

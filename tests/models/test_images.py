@@ -10,6 +10,8 @@ from small_models import IMAGES, attend, hf, inputs_for, rollout, small_model
 from torch import nn
 
 import attnflow as af
+from attnflow.models._inputs import Positions
+from attnflow.models._origin import described
 
 PREFIX = {
     "vit": ("[CLS]",),
@@ -95,6 +97,46 @@ def test_a_family_that_is_not_known_numbers_its_special_positions():
     )  # fmt: skip
     found = attend(hf.DPTModel(config).eval(), None, torch.randn(1, 3, 32, 32))
     assert found.tokens[:2] == ("[0]", "0,0")
+
+
+def test_special_positions_after_the_patches_are_not_taken_for_a_prefix():
+    config = hf.YolosConfig(
+        hidden_size=16, num_hidden_layers=2, num_attention_heads=4, intermediate_size=24,
+        image_size=[32, 32], patch_size=8, num_detection_tokens=5,
+    )  # fmt: skip
+    model = hf.YolosModel(config).eval()
+    found = attend(model, None, torch.randn(1, 3, 32, 32))
+    assert found.tokens == tuple(map(str, range(1 + 16 + 5)))
+    assert found.origin is None
+    assert rollout(model, None, torch.randn(1, 3, 32, 32)).origin is None
+
+
+def test_a_known_family_with_other_positions_has_no_grid():
+    fields = {"pixel_values": torch.zeros(1, 3, 32, 32)}
+    for count in (15, 16, 18):  # one class token and 16 patches are wanted
+        tokens, origin = described(small_model("vit"), fields, Positions(), count)
+        assert (tokens, origin) == (tuple(map(str, range(count))), None)
+
+
+def test_the_patches_of_an_image_that_a_model_writes_about_are_a_grid():
+    vit, gpt2 = small_model("vit").config, small_model("gpt2").config
+    both = hf.VisionEncoderDecoderConfig.from_encoder_decoder_configs(vit, gpt2)
+    model = hf.VisionEncoderDecoderModel(both).eval()
+    inputs = {"decoder_input_ids": torch.tensor([[1, 5, 6]]), **inputs_for("vit")}
+    attention, found = attend(model, None, inputs), rollout(model, None, inputs)
+    assert attention.origin == found.origin == af.Origin(grid=af.Grid(4, 4, prefix=1))
+    assert found.tokens == attention.tokens
+    assert found.tokens[:2] == ("[CLS]", "0,0")
+    assert len(found.tokens) == 17 + 3
+    grid = found.to_grid(query=19)
+    np.testing.assert_array_equal(grid.reshape(-1, 16), found.scores[:, 19, 1:17])
+    np.testing.assert_allclose(found.scores, af.rollout(attention).scores, rtol=0, atol=1e-5)
+    regions = np.arange(16).reshape(4, 4) // 8
+    parts = rollout(model, None, inputs, segments=regions)
+    assert parts.tokens == ("region 0", "region 1", "[rest]")
+    np.testing.assert_allclose(
+        parts.scores[:, :, 0], found.scores[:, :, 1:9].sum(axis=-1), rtol=0, atol=1e-5
+    )
 
 
 class PlainViT(nn.Module):

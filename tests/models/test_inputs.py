@@ -63,6 +63,16 @@ def test_a_target_that_is_too_long_is_refused():
     assert len(found.target) == 64
 
 
+def test_a_target_leaves_room_for_the_start_token_where_no_end_token_makes_it():
+    model, tokenizer = small_model("bart"), byte_level()  # 64 positions; no end token
+    assert len(attend(model, tokenizer, "the", target="a" * 63).target) == 64
+    wanted = "has 64 tokens, and the model takes 64 with its start token; shorten it"
+    with pytest.raises(af.InputError, match=wanted):
+        _ = attend(model, tokenizer, "the", target="a" * 64)
+    found = attend(model, tokenizer, "the", target="a" * 64, truncate=True)
+    assert found.target[1:] == ("a",) * 63
+
+
 @BOTH
 def test_a_text_without_a_tokenizer_is_refused(function: Any):
     with pytest.raises(af.InputError, match="without a tokenizer; pass the model's tokenizer, or"):

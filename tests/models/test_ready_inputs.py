@@ -68,6 +68,46 @@ def test_a_model_of_two_parts_is_passed_part_by_part(function: Any, length: int)
     assert len(text.tokens) == length
 
 
+@BOTH
+def test_text_and_image_in_one_sequence_are_refused_in_true_words(function: Any):
+    text, vision = small_model("llama").config, small_model("clip-vision").config
+    config = hf.LlavaConfig(text_config=text, vision_config=vision, image_token_index=399)
+    model = hf.LlavaForConditionalGeneration(config).eval()
+    fields = inputs_for("llama") | inputs_for("clip-vision")
+    with pytest.raises(
+        af.InputError, match=r"LlavaFor.*; text and image in one sequence are not supported"
+    ):
+        _ = function(model, None, fields)
+    assert len(function(model, None, inputs_for("llama")).tokens) == 9
+
+
+def without_a_distribution() -> dict[str, Any]:
+    _ = torch.manual_seed(0)
+    sizes: dict[str, Any] = {"vocab_size": 40, "hidden_size": 16, "num_hidden_layers": 2}
+    sizes |= {"num_attention_heads": 4, "intermediate_size": 24}
+    experts = {"num_key_value_heads": 2, "head_dim": 4, "num_local_experts": 2}
+    sink = hf.GptOssForCausalLM(hf.GptOssConfig(**sizes, **experts, num_experts_per_tok=1))
+    squeezed = hf.SqueezeBertModel(hf.SqueezeBertConfig(**sizes, embedding_size=16))
+    return {"rows that sum to 0": sink.eval(), "a weight of -": squeezed.eval()}
+
+
+@pytest.mark.parametrize("fact", without_a_distribution())
+def test_attention_that_is_no_distribution_is_the_models_own_fault(fact: str):
+    model = without_a_distribution()[fact]
+    wanted = f"{type(model).__name__} gave attention with {fact}"
+    with pytest.raises(af.UnsupportedModelError, match=wanted) as told:
+        _ = attend(model, None, {"input_ids": torch.tensor([[1, 2, 3, 4, 5]])})
+    assert "divide by" not in str(told.value), "advice for arrays does not help here"
+
+
+@pytest.mark.parametrize(("family", "causal"), [("gpt2", True), ("llama", True), ("bert", False)])
+def test_one_token_is_causal_where_the_model_says_so(family: str, causal: bool):
+    found = attend(small_model(family), None, inputs_for(family, length=1))
+    assert found.causal == causal
+    if causal:
+        assert af.rollout(found, receptive_field=True).scores.tolist() == [[[1.0]]] * 3
+
+
 @pytest.mark.parametrize("package", ["torch"])
 @BOTH
 def test_a_missing_package_is_named(function: Any, package: str, monkeypatch: Any):
@@ -154,6 +194,39 @@ def test_inputs_of_another_kind_are_refused(function: Any):
 def test_ready_inputs_that_do_not_fit_are_refused(function: Any, fields: Any, message: str):
     with pytest.raises(af.InputError, match=message):
         _ = function(small_model("bert"), None, fields)
+
+
+def ones(length: int) -> torch.Tensor:
+    return torch.ones(1, length, dtype=torch.int64)
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("family", "fields", "message"),
+    [
+        ("bart", {"decoder_input_ids": torch.tensor([[400]])}, "the id 400 came, and BartDecoder"),
+        ("bart", {"decoder_input_ids": ones(65)}, "decoder_input_ids has 65 tokens, .* takes 64;"),
+        ("bart", {"decoder_inputs_embeds": torch.ones(1, 65, 16)}, "decoder_inputs_embeds has 65"),
+        ("bart", {"decoder_input_ids": ones(3)[0]}, r"decoder_input_ids is torch.int64 of shape"),
+        ("whisper", {"decoder_input_ids": torch.tensor([[-1]])}, "the id -1 came"),
+        ("whisper", {"decoder_input_ids": ones(21)}, "decoder_input_ids has 21 .* takes 20"),
+    ],
+)
+def test_what_the_decoder_reads_must_fit_it(function: Any, family: str, fields: Any, message: str):
+    source = {n: t for n, t in inputs_for(family).items() if not n.startswith("decoder_")}
+    with pytest.raises(af.InputError, match=message):
+        _ = function(small_model(family), None, source | fields)
+
+
+@BOTH
+@pytest.mark.parametrize("family", ["bert", "gpt2"])
+def test_embeddings_must_fit_the_model(function: Any, family: str):
+    model = small_model(family)
+    assert len(function(model, None, {"inputs_embeds": torch.ones(1, 64, 16)}).tokens) == 64
+    with pytest.raises(af.InputError, match="inputs_embeds has 65 tokens, and the model takes 64"):
+        _ = function(model, None, {"inputs_embeds": torch.ones(1, 65, 16)})
+    with pytest.raises(af.InputError, match=r"inputs_embeds has shape \(5, 16\); \(batch, posit"):
+        _ = function(model, None, {"inputs_embeds": torch.ones(5, 16)})
 
 
 @BOTH

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 import torch
 from plain_modules import FunctionViT
-from small_models import FAMILIES, PAIRS, attend, inputs_for, new_model, rollout, small_model
+from small_models import FAMILIES, PAIRS, attend, hf, inputs_for, new_model, rollout, small_model
 from small_tokenizers import byte_level, tokenizer_for
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import attnflow as af
 from attnflow.models import _interface, _plain, _rolling
-from attnflow.models._inputs import Positions
+from attnflow.models._call import GivenWeights
+from attnflow.models._inputs import Inputs, Positions
 
 # Within float error of single precision; the figure that is promised.
 CLOSE: Any = {"rtol": 0, "atol": 1e-5}
@@ -40,14 +41,7 @@ def test_rollout_in_the_pass_is_the_rollout_of_the_matrices(family: str, residua
         assert (mine.layers, mine.queries) == (expected.layers, expected.queries)
         assert mine.origin == expected.origin
         assert mine.method == "rollout"
-        assert mine.settings["residual"] == residual
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_rows_are_distributions(family: str):
-    scores = rollout(small_model(family), None, inputs_for(family)).scores
-    assert scores.min() >= 0
-    np.testing.assert_allclose(scores.sum(axis=-1), 1, **CLOSE)
+        assert mine.settings == {**expected.settings, "segments": "tokens"}
 
 
 @pytest.mark.parametrize("family", ["bert", "llama", "deberta", "t5", "vit"])
@@ -61,12 +55,51 @@ def test_only_the_layers_and_queries_asked_for_are_kept(family: str):
     np.testing.assert_array_equal(last.scores, whole.scores[2:3, :1])
 
 
-@pytest.mark.parametrize("asked", [{"layers": 4}, {"layers": [0]}, {"queries": 9}])
-def test_layers_and_queries_that_are_not_there_are_refused(asked: dict[str, Any]):
-    with pytest.raises(
-        af.InputError, match=r"is asked for; (layers are 1 to 3|queries are 0 to 8)"
-    ):
-        _ = rollout(small_model("bert"), None, inputs_for("bert"), **asked)
+@pytest.mark.parametrize(
+    ("family", "asked", "message"),
+    [
+        ("bert", {"layers": 4}, "layer 4 is asked for; layers are 1 to 3"),
+        ("bert", {"layers": [0]}, "layer 0 is asked for; layers are 1 to 3"),
+        ("bert", {"queries": 9}, "query 9 is asked for; queries are 0 to 8"),
+        ("bart", {"layers": 0}, "layer 0 is asked for; layers are 1 and up"),
+        ("bart", {"layers": 8}, "layer 8 is asked for; layers are 1 to 7"),
+        ("bert", {"layers": []}, "layers is empty; leave it out for all"),
+        ("bert", {"layers": [1, 1]}, r"layers is \(1, 1\), which asks for some twice"),
+        ("bert", {"queries": []}, "queries is empty; leave it out for all"),
+        ("bert", {"queries": [2, 0, 2]}, r"queries is \(2, 0, 2\), which asks for some twice"),
+    ],
+)
+def test_layers_and_queries_that_are_not_there_are_refused(
+    family: str, asked: dict[str, Any], message: str
+):
+    with pytest.raises(af.InputError, match=message):
+        _ = rollout(small_model(family), None, inputs_for(family), **asked)
+
+
+@pytest.mark.parametrize("asked", [{"layers": 4}, {"layers": []}, {"queries": [1, 1]}])
+def test_what_is_asked_is_checked_before_the_pass(asked: dict[str, Any]):
+    model = new_model("bert")
+
+    def run(*_: object) -> None:
+        pytest.fail("the model ran")
+
+    _ = model.register_forward_pre_hook(run)
+    with pytest.raises(af.InputError):
+        _ = rollout(model, None, inputs_for("bert"), **asked)
+
+
+def test_layers_of_a_decoder_alone_are_not_those_of_the_encoder():
+    config = small_model("bart").config
+    changed = type(config).from_dict({**config.to_dict(), "decoder_layers": 5})
+    model = hf.BartForCausalLM(changed).eval()
+    found = rollout(model, None, {"input_ids": torch.tensor([[1, 5, 6]])}, layers=5)
+    assert found.layers == (5,)
+
+
+def test_settings_tell_nothing_of_causality_where_columns_do_not():
+    model, tokenizer = small_model("gpt2"), tokenizer_for("gpt2")
+    assert rollout(model, tokenizer, "the cat").settings["causal"] is True
+    assert "causal" not in rollout(model, tokenizer, "the cat", segments="words").settings
 
 
 @pytest.mark.parametrize("residual", [1, -0.1, "half", True])
@@ -121,11 +154,103 @@ def test_a_decoder_of_one_position_attends_to_all_of_the_source(family: str):
     np.testing.assert_allclose(found.scores, expected.scores, **CLOSE)
 
 
-def test_rows_of_padding_are_zero_even_where_a_kernel_gives_no_number():
-    R = torch.full((2, 3, 2), torch.nan)
-    R[0], R[1, 1:] = 0.5, 0.5
-    positions = (Positions(), Positions(kept=np.array([False, True, True])))
-    assert _rolling._without_padding(R, positions).sum(dim=-1).tolist() == [[1, 1, 1], [0, 1, 1]]
+class Given(GivenWeights):
+    """A call with one product for all R, whatever the weights."""
+
+    product: torch.Tensor
+
+    def times(self, R: torch.Tensor) -> torch.Tensor:
+        del R
+        return self.product
+
+
+def heard(product: torch.Tensor, *kept: list[bool] | None) -> list[af.TokenAttention]:
+    """The rollout of one layer with this product, of positions that are padding where not kept."""
+    examples, n, _ = product.shape
+    sources = tuple(Positions(kept=None if each is None else np.array(each)) for each in kept)
+    inputs = Inputs(forward={}, sources=sources, targets=None, single=False)
+    rolling = _rolling.Rolling(
+        torch.nn.Linear(1, 1), inputs, ["tokens"], each=False, residual=0.5, layers=None,
+        queries=None,
+    )  # fmt: skip
+    call = Given("layer", "self", torch.zeros(examples, 1, n, n))
+    object.__setattr__(call, "product", product)
+    rolling.hear(call)
+    return rolling.results()
+
+
+def test_rows_of_padding_may_be_no_numbers():
+    product = torch.full((2, 3, 3), 1 / 3)
+    product[1] = torch.tensor([[torch.nan] * 3, [0.5, 0.5, 0], [0.5, 0.5, 0]])
+    first, second = heard(product, None, [False, True, True])
+    np.testing.assert_allclose(first.scores.sum(axis=-1), 1, **CLOSE)
+    assert second.scores.tolist() == [[[0.75, 0.25], [0.25, 0.75]]]
+
+
+def test_a_mask_of_other_positions_than_the_attention_has_is_refused():
+    with pytest.raises(af.UnsupportedModelError, match="in 3 positions, and the mask of padding h"):
+        _ = heard(torch.eye(3)[None], [True, False])
+
+
+@pytest.mark.parametrize(
+    ("share", "message"),
+    [
+        (0.5, "layer has rows that sum to 0.5: this attention gives a share to a sink"),
+        (0.998, "rows that sum to 0.998"),
+        (1.5, "rows that sum to 1.5: .* or is no distribution"),
+        (0.0, "attention that is not a number"),  # what fused kernels give for one
+        (torch.nan, "attention that is not a number"),
+    ],
+)
+def test_rows_that_do_not_sum_to_one_are_refused(share: float, message: str):
+    product = torch.eye(3)[None].clone()
+    product[0, 1] *= share
+    with pytest.raises(af.UnsupportedModelError, match=message):
+        _ = heard(product, None)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16], ids=str)
+@pytest.mark.parametrize("length", [5, 200])
+def test_attention_with_a_sink_outside_the_sequence_is_refused(dtype: torch.dtype, length: int):
+    config = hf.GptOssConfig(
+        vocab_size=50, hidden_size=16, num_hidden_layers=2, num_attention_heads=4, head_dim=4,
+        num_key_value_heads=2, intermediate_size=8, num_local_experts=2, num_experts_per_tok=1,
+    )  # fmt: skip
+    model = hf.GptOssModel(config).to(dtype).eval()
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if name.endswith("sinks"):
+                _ = parameter.fill_(0.0)
+    inputs = {"input_ids": torch.ones(1, length, dtype=torch.int64)}
+    with pytest.raises(af.UnsupportedModelError, match=r"rows that sum to 0\.\d+: this"):
+        _ = rollout(model, None, inputs)
+
+
+@pytest.mark.parametrize("residual", [0.99, 0.9999, 1 - 1e-9])
+def test_a_large_residual_leaves_room_for_rounding(residual: float):
+    scores = rollout(small_model("bert"), None, inputs_for("bert"), residual=residual).scores
+    np.testing.assert_allclose(scores.sum(axis=-1), 1, **CLOSE)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+@pytest.mark.parametrize("family", ["bert", "llama", "t5", "vit"])
+@pytest.mark.usefixtures("way")
+def test_precision_is_that_of_the_pass_under_autocast(family: str, dtype: torch.dtype):
+    model, inputs = small_model(family), inputs_for(family)
+    with torch.autocast("cpu", dtype=dtype):
+        found = rollout(model, None, inputs).scores
+    expected = rollout(model, None, inputs).scores
+    # As far off as a model in that precision, see above.
+    atol = 2.0**-6 if dtype == torch.bfloat16 else 2.0**-9
+    np.testing.assert_allclose(found, expected, rtol=0, atol=atol)
+    np.testing.assert_allclose(found.sum(axis=-1), 1, rtol=0, atol=1e-3)
+
+
+def test_half_precision_of_many_positions_is_not_taken_for_a_sink():
+    model = new_model("llama", positions=1024).to(torch.bfloat16)
+    inputs = inputs_for("llama", length=1000)
+    scores = rollout(model, None, inputs, layers=3, queries=[0, 999]).scores
+    np.testing.assert_allclose(scores.sum(axis=-1), 1, rtol=0, atol=1e-3)
 
 
 # ---- memory ---------------------------------------------------------------------------------
@@ -201,3 +326,10 @@ def test_text_and_tokenizer_are_read_as_by_attend(family: str):
     expected = af.rollout(attend(model, tokenizer, "the old cat", **target))
     np.testing.assert_allclose(found.scores, expected.scores, **CLOSE)
     assert (found.tokens, found.origin) == (expected.tokens, expected.origin)
+
+
+@pytest.mark.parametrize("method", [af.rollout, af.flow])
+def test_the_receptive_field_of_a_pair_is_refused_in_its_own_words(method: Any):
+    attention = attend(small_model("t5"), None, inputs_for("t5"))
+    with pytest.raises(af.InputError, match="every position sees every source token; leave it out"):
+        _ = method(attention, receptive_field=True)

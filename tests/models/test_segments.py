@@ -172,6 +172,40 @@ def test_long_names_are_cut_short():
     assert found.tokens[0] == "the cat sat on the mat and the cat sat …"
 
 
+def test_settings_are_enough_to_compute_a_result_again():
+    model, tokenizer = small_model("bert"), word_piece()
+    spans = np.array([(4, 7), (0, 3)])
+    found = rollout(model, tokenizer, "the cat", segments=spans, residual=0.3)
+    assert found.settings == {
+        "heads": "mean", "residual": 0.3, "discard_ratio": 0.0, "head": None, "onto": 0,
+        "segments": ((4, 7), (0, 3)),
+    }  # fmt: skip
+    again = {name: found.settings[name] for name in ("segments", "residual")}
+    assert rollout(model, tokenizer, "the cat", **again) == found
+    words = rollout(model, tokenizer, "the cat", segments="words")
+    assert words.settings["segments"] == "words"
+    texts = rollout(model, tokenizer, ["the cat", "sat"], segments="texts")
+    assert texts.settings["segments"] == "texts"
+    assert texts.settings["spans"] == ((0, 7), (8, 11))
+
+
+def test_settings_hold_the_regions_of_an_image():
+    regions = np.arange(16).reshape(4, 4) // 8
+    found = rollout(small_model("vit"), None, inputs_for("vit"), segments=regions)
+    again: Any = found.settings["segments"]
+    assert np.array_equal(again, regions)
+    assert rollout(small_model("vit"), None, inputs_for("vit"), segments=again) == found
+
+
+def test_segments_do_not_pass_for_tokens():
+    model, tokenizer = small_model("bert"), word_piece()
+    found = rollout(model, tokenizer, "the cat sat", segments="words", queries=range(4))
+    assert found.queries == tuple(range(len(found.tokens)))
+    with pytest.raises(af.InputError, match="the scores go to segments, and words are made of"):
+        _ = found.to_words("the cat sat")
+    assert "<th>0</th>" in found._repr_html_()
+
+
 # ---- segments that do not fit ----------------------------------------------------------------
 
 WRONG: list[tuple[Any, str]] = [
@@ -219,6 +253,20 @@ def test_an_empty_text_among_texts_is_refused():
             _ = rollout(small_model("bert"), word_piece(), texts, segments="texts")
     with pytest.raises(af.InputError, match="a list of texts that make up"):
         _ = rollout(small_model("bert"), word_piece(), [], segments="texts")
+
+
+@pytest.mark.parametrize(
+    "texts", [[["the cat", "sat"], "mat"], ["mat", ["the cat", "sat"]], [["the cat"], []], [[]]]
+)
+def test_texts_and_lists_of_texts_do_not_mix(texts: Any):
+    with pytest.raises(af.InputError, match="a list of texts and lists, or an empty list"):
+        _ = rollout(small_model("bert"), word_piece(), texts, segments="texts")
+
+
+@pytest.mark.parametrize("texts", [[None], [["the cat"], [None]], ["the cat", b"sat"]])
+def test_what_is_no_text_is_refused_among_texts(texts: Any):
+    with pytest.raises(af.InputError, match=r"(None|b'sat') came among the texts of a prompt"):
+        _ = rollout(small_model("bert"), word_piece(), texts, segments="texts")
 
 
 @pytest.mark.parametrize("segments", ["words", "lines", [(0, 3)]])

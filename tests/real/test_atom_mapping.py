@@ -14,6 +14,7 @@ import pytest
 from reactions import REACTIONS, Reaction, element
 
 import attnflow as af
+from attnflow import models
 
 ROOT = Path(__file__).parents[2]
 atom_mapping: Any = importlib.import_module("atom_mapping")  # of the folder benchmarks
@@ -140,3 +141,44 @@ def test_the_program_prints_a_row_for_each_layer(real: Load):
     assert all(re.fullmatch(r"\d+%", share) and int(share[:-1]) <= 100 for share in shares)
     # One layer is composed with nothing, so the three methods agree.
     assert cells[2][1:3] == cells[2][3:5] == cells[2][5:7]
+
+
+# ---- the table in docs/atom-mapping.md -------------------------------------------------------
+
+
+def _told() -> dict[str, list[str]]:
+    """The rows of the table that is kept, by their first cell."""
+    text = (ROOT / "docs" / "atom-mapping.md").read_text(encoding="utf-8")
+    rows = [line.strip("|").split("|") for line in text.splitlines() if line.startswith("|")]
+    return {row[0].strip(): [cell.strip() for cell in row[1:]] for row in rows}
+
+
+def test_raw_attention_and_rollout_are_as_the_table_tells(real: Load):
+    model, tokenizer = real("rxnmapper")
+    layers, methods = (3, 12), {"raw": af.raw, "rollout": af.rollout}
+    counts, total = {name: atom_mapping.Count() for name in methods}, 0
+    for reaction in REACTIONS:
+        attention: Any = models.attend(model, tokenizer, reaction.smiles)
+        of = atom_mapping.atoms(reaction, attention.tokens, element)
+        total += len(of.product)
+        for name, method in methods.items():
+            counts[name].add(method(attention, layers=layers, queries=of.product), of)
+    for place, layer in enumerate(layers):
+        parts = [part for count in counts.values() for part in (count.among_all, count.among_same)]
+        assert [f"{part[place] / total:.0%}" for part in parts] == _told()[str(layer)][:4]
+
+
+@pytest.mark.real  # flow of all layers takes half a minute or more
+def test_the_program_prints_the_table_that_is_kept(real: Load):
+    _ = real("rxnmapper")
+    result = subprocess.run(
+        [sys.executable, ROOT / "benchmarks" / "atom_mapping.py"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    about, _, *table = result.stdout.splitlines()
+    kept = (ROOT / "docs" / "atom-mapping.md").read_text(encoding="utf-8").splitlines()
+    assert about in kept
+    assert table == [line for line in kept if line.startswith("|")]

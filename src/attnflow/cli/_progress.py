@@ -9,7 +9,7 @@ import typer
 
 # Until the first report nobody can tell whether code is being compiled, loaded or run already.
 _STARTING = "starting (the first run compiles)"  # short: with the bar it fits 80 columns
-_STARTING_LINE = "starting; the first run after installing compiles code, for up to a minute"
+_STARTING_LINE = "starting; the first run after installing compiles for about half a minute"
 
 
 @contextmanager

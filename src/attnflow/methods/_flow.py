@@ -67,8 +67,9 @@ def flow(
     receptive_field
         Correct for what positions of a causal model can see: scores are divided by those of
         uniform causal attention, with the same residual and `without`, and rows then sum to one.
-        Early tokens are no longer favoured for being seen by all. Twice the pairs are solved;
-        `saturated` is about the flow before.
+        Early tokens are no longer favoured for being seen by all. Uniform attention is over all
+        earlier tokens, also those out of the window of a model with sliding windows. Not for
+        encoder-decoders. Twice the pairs are solved; `saturated` is about the flow before.
     threads
         How many tokens are solved at a time, by default and at most one a core. Scores do not
         depend on it.

@@ -16,9 +16,15 @@ def uniform(chosen: Selection) -> Selection:
     """The same rows of the graph in which every position draws evenly on what it sees.
 
     It has as many layers, the same residual and the same positions taken out, and nothing
-    discarded. A graph that is not causal is an InputError.
+    discarded. What a position sees is every earlier one: of a model with sliding windows, those out
+    of the window too. A graph that is not causal is an InputError.
     """
     graph = chosen.graph
+    if "source_tokens" in graph.settings:
+        raise InputError(
+            "receptive_field=True came with an encoder-decoder, attention that is not causal as a "
+            "whole: every position sees every source token; leave it out"
+        )
     if graph.settings.get("causal") is not True:
         raise InputError(
             "receptive_field=True came with attention that is not causal, where every position "

@@ -49,7 +49,9 @@ def rollout(
     receptive_field
         Correct for what positions of a causal model can see: scores are divided by those of
         uniform causal attention, with the same residual and `without`, and rows then sum to one.
-        Early tokens are no longer favoured for being seen by all. Twice the work.
+        Early tokens are no longer favoured for being seen by all. Uniform attention is over all
+        earlier tokens, also those out of the window of a model with sliding windows. Not for
+        encoder-decoders. Twice the work.
 
     Notes
     -----

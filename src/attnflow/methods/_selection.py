@@ -125,7 +125,7 @@ def select(
     if layers is None:
         numbers = tuple(range(onto + 1, top + 1))
     else:
-        numbers = _distinct(layers, "layers")
+        numbers = distinct(layers, "layers")
         for number in numbers:
             if not 1 <= number <= top:
                 raise InputError(f"layer {number} is asked for; layers are 1 to {top}")
@@ -153,7 +153,7 @@ def _queries(
                 "one array; ask for one layer at a time, or say which queries"
             )
         return tuple(range(sizes[layers[0]]))
-    positions = _distinct(queries, "queries")
+    positions = distinct(queries, "queries")
     for layer, size in sizes.items():
         for position in positions:
             if not 0 <= position < size:
@@ -163,7 +163,12 @@ def _queries(
     return positions
 
 
-def _distinct(values: Iterable[int] | int, name: str) -> tuple[int, ...]:
+def distinct(values: Iterable[int] | int, name: str) -> tuple[int, ...]:
+    """Whole numbers, at least one and none of them twice; `name` says in errors what they are.
+
+    >>> distinct([3, 1], "layers")
+    (3, 1)
+    """
     numbers = checked.whole_numbers(values, name)
     if not numbers:
         raise InputError(f"{name} is empty; leave it out for all")

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 Heads: TypeAlias = Literal["all", "mean"]
 AnyAttention: TypeAlias = "Attention | EncoderDecoderAttention"
 
+# How far the sum of a row of float32 may be from one, as for `Attention`.
+_TOLERANCE = 1e-3
+
 
 @overload
 def attend(
@@ -162,9 +165,8 @@ def _result(
             own, decoder, cross, names, more, averaged=averaged, origin=origin
         )
     except InputError as reason:
-        if all(weights is None or np.isfinite(weights).all() for weights in (own, decoder, cross)):
-            raise
-        raise not_finite(model) from reason
+        heard = [weights for weights in (own, decoder, cross) if weights is not None]
+        raise _unfit(model, heard, reason) from reason
 
 
 def _single(
@@ -185,7 +187,9 @@ def _single(
         )
     weights = stacks[0] if len(stacks) == 1 else np.concatenate(stacks)
     tokens, origin = described(model, inputs.forward, source, weights.shape[-1])
-    return Attention(weights, tokens, causal=_causal(weights), averaged=averaged, origin=origin)
+    return Attention(
+        weights, tokens, causal=_causal(model, weights), averaged=averaged, origin=origin
+    )
 
 
 def _incomplete(model: nn.Module, heard: Mapping[str, object]) -> UnsupportedModelError:
@@ -197,7 +201,36 @@ def _incomplete(model: nn.Module, heard: Mapping[str, object]) -> UnsupportedMod
     )
 
 
-def _causal(weights: NDArray[np.float32]) -> bool:
-    """Whether no position takes anything from a later one; one position alone tells nothing."""
-    ahead = np.triu_indices(weights.shape[-1], k=1)
-    return weights.shape[-1] > 1 and not any(layer[:, *ahead].any() for layer in weights)
+def _unfit(
+    model: nn.Module, heard: list[NDArray[np.float32]], reason: InputError
+) -> UnsupportedModelError:
+    """What to say of a model whose attention is none: its fault, and not the caller's arrays'."""
+    name = type(model).__name__
+    if not all(np.isfinite(weights).all() for weights in heard):
+        return not_finite(model)
+    lowest = min(float(weights.min()) for weights in heard)
+    if lowest < 0:
+        return UnsupportedModelError(
+            f"{name} gave attention with a weight of {lowest:.3g}; what it computes is no share of "
+            "what each position takes from where"
+        )
+    sums = np.concatenate([weights.sum(axis=-1).ravel() for weights in heard])
+    worst = float(sums[np.abs(sums - 1).argmax()])
+    if abs(worst - 1) > _TOLERANCE:
+        return UnsupportedModelError(
+            f"{name} gave attention with rows that sum to {worst:.3g}: it gives a share to a sink "
+            "outside the sequence, or is no distribution; what each position takes from where is "
+            "not known"
+        )
+    return UnsupportedModelError(f"{name} gave attention that does not fit together: {reason}")
+
+
+def _causal(model: nn.Module, weights: NDArray[np.float32]) -> bool:
+    """Whether no position takes anything from a later one.
+
+    One position alone tells nothing. Then it is what the model's attention says of itself.
+    """
+    if weights.shape[-1] == 1:
+        return any(getattr(module, "is_causal", False) is True for module in model.modules())
+    # One head at a time: half a copy of a head is small, and most models stop at the first.
+    return not any(np.triu(head, k=1).any() for layer in weights for head in layer)

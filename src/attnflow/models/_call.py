@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
+from attnflow.models._families import CROSS_NAMES
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -21,11 +23,6 @@ ROLES: tuple[Role, ...] = ("self", "decoder", "cross")
 # Queries whose weights are held at a time where not all are wanted. So that a block of 12 heads and
 # 512 keys takes less than a megabyte; chosen here.
 BLOCK = 32
-# Names of modules whose keys come from another sequence: BERT, T5, BART and its kin, GPT-2, and
-# PyTorch's own decoder layer.
-_CROSS = frozenset(
-    {"crossattention", "EncDecAttention", "encoder_attn", "cross_attn", "multihead_attn"}
-)
 
 
 class Call(Protocol):
@@ -85,7 +82,7 @@ class GivenWeights:
 
     def times(self, R: Tensor) -> Tensor:
         """The mean of what was given, times R."""
-        return self.mean().to(R.dtype) @ R
+        return self.mean().to(R) @ R
 
 
 def head_mean(weights: Tensor) -> Tensor:
@@ -102,6 +99,6 @@ def role_of(name: str) -> Role:
     ('cross', 'self')
     """
     parts = name.split(".")
-    if not _CROSS.isdisjoint(parts):
+    if not CROSS_NAMES.isdisjoint(parts):
         return "cross"
     return "decoder" if "decoder" in parts else "self"

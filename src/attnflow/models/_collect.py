@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
     from attnflow.models._call import Call, Role
 
+# How far rows of half precision may be from one: twice the 2⁻⁸ by which rounding puts them off.
+_ROUNDING_HALF = 2**-7
+
 
 class Block:
     """Arrays of one shape, one after the other, in memory that is taken once.
@@ -77,8 +80,9 @@ class Collector:
         first = self._first.setdefault(role, call.name)
         for example, each in enumerate(weights):
             block = self._blocks.setdefault((role, example), Block(self._expected))
+            array = _cut(call.name or "an attention", each, *self._ends(role, example))
             try:
-                block.add(_cut(each, *self._ends(role, example)))
+                block.add(array)
             except ValueError as reason:
                 raise UnsupportedModelError(
                     f"{call.name or 'an attention'} has weights of another shape than "
@@ -101,16 +105,39 @@ class Collector:
         return (source if role == "self" else target), (target if role == "decoder" else source)
 
 
-def _cut(weights: Tensor, queries: Positions, keys: Positions) -> NDArray[Any]:
+def _cut(name: str, weights: Tensor, queries: Positions, keys: Positions) -> NDArray[Any]:
     """Weights (head, query, key) on the host, without padding, with rows that sum to one."""
     import torch
 
-    if weights.dtype not in (torch.float32, torch.float64):
-        weights = weights.float()
-        weights = weights / weights.sum(dim=-1, keepdim=True)  # half precision is off by up to 2⁻⁸
+    for kept, count, of in zip(
+        (queries.kept, keys.kept), weights.shape[1:], ("queries", "keys"), strict=True
+    ):
+        if kept is not None and len(kept) != count:
+            raise UnsupportedModelError(
+                f"{name} has {count} {of}, and the mask of padding {len(kept)} positions: the "
+                "model adds or joins positions, and which of them are padding is not known. Pass "
+                "the inputs one by one, without padding"
+            )
+    # A mean over heads is wide, whatever it is the mean of.
+    rounded = len(weights) == 1 or weights.dtype not in (torch.float32, torch.float64)
     array = weights.float().cpu().numpy()
-    if queries.kept is not None and len(queries.kept) == array.shape[1]:
+    if queries.kept is not None:
         array = array[:, queries.kept]
-    if keys.kept is not None and len(keys.kept) == array.shape[2]:
-        array = array[:, :, keys.kept]
-    return array
+    if rounded:
+        array = _whole(name, array)
+    return array if keys.kept is None else array[:, :, keys.kept]
+
+
+def _whole(name: str, weights: NDArray[Any]) -> NDArray[Any]:
+    """Weights of half precision with rows that sum to one, where only rounding put them off."""
+    sums = weights.sum(axis=-1, keepdims=True)
+    off = np.abs(sums - 1)
+    # What is no number is told of the model as a whole, later.
+    if (off > _ROUNDING_HALF).any():
+        worst = sums.flat[np.nanargmax(off)]
+        raise UnsupportedModelError(
+            f"{name} has rows that sum to {worst:.3g}: this attention gives a share to a sink "
+            "outside the sequence, or is no distribution; what each position takes from where is "
+            "not known"
+        )
+    return weights / sums

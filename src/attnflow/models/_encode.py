@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from attnflow.errors import InputError
+from attnflow.models._families import length_limit
 from attnflow.words import align, stripped
 
 if TYPE_CHECKING:
+    from torch import nn
+
     from attnflow.origin import Span
 
 
@@ -42,8 +45,9 @@ def encode(
 ) -> Encoded:
     """Tokens of a text, at most `limit` of them.
 
-    With `target`, as the tokenizer encodes what a decoder is to write. `reserved` of the limit are
-    for what the model writes after the text.
+    With `target`, as the tokenizer encodes what a decoder is to write; its start token takes the
+    place of the end token, or one more. `reserved` of the limit are for what the model writes after
+    the text.
     """
     if not isinstance(text, str):
         raise InputError(
@@ -59,15 +63,20 @@ def encode(
     whole = _encoded(tokenizer, text, target=target) if text.strip() else None
     if whole is None or (whole.spans is not None and not any(whole.spans)):
         raise InputError(f"the text {text!r} has no tokens; pass a text with at least one word")
-    if limit is None or len(whole.ids) <= limit - reserved:
+    if limit is None:
+        return whole
+    started = target and not whole.ended
+    room = limit - reserved - started
+    if len(whole.ids) <= room:
         return whole
     if not truncate:
         besides = f" with the {reserved} that it is to write" if reserved else ""
+        besides = " with its start token" if started else besides
         raise InputError(
             f"the text has {len(whole.ids)} tokens, and the model takes {limit}{besides}; shorten "
             "it, or pass truncate=True to cut it off there"
         )
-    return _encoded(tokenizer, text, target=target, truncation=True, max_length=limit - reserved)
+    return _encoded(tokenizer, text, target=target, truncation=True, max_length=room)
 
 
 def _encoded(tokenizer: Any, text: str, *, target: bool, **cut: Any) -> Encoded:
@@ -124,3 +133,19 @@ def token_names(tokenizer: Any, ids: list[int]) -> tuple[str, ...]:
 def inner_tokenizer(tokenizer: Any) -> Any:
     """The tokenizer itself; a processor has one inside."""
     return getattr(tokenizer, "tokenizer", tokenizer)
+
+
+# ---- the decoder of an encoder-decoder -------------------------------------------------------
+
+
+def decoder_of(model: nn.Module) -> nn.Module:
+    """The part of an encoder-decoder that writes; the model itself where it does not say."""
+    part = getattr(model, "get_decoder", lambda: None)()
+    return model if part is None else part
+
+
+def decoder_limit(model: nn.Module) -> int | None:
+    """How many tokens the decoder takes, its start token included; None where it names no limit."""
+    decoder = decoder_of(model)
+    own = getattr(getattr(decoder, "config", None), "max_target_positions", None)  # of Whisper
+    return own if isinstance(own, int) else length_limit(decoder)

@@ -37,10 +37,24 @@ _RELATIVE = Family(any_length=True)
 
 # By `config.model_type`. Sources: the models' files in transformers 5.22.
 FAMILIES = {
+    "altclip_text_model": _COUNTS_AFTER_PADDING,
+    "bridgetower_text_model": _COUNTS_AFTER_PADDING,
     "camembert": _COUNTS_AFTER_PADDING,
+    "clap_text_model": _COUNTS_AFTER_PADDING,
+    "data2vec-text": _COUNTS_AFTER_PADDING,
+    "esm": _COUNTS_AFTER_PADDING,
+    "ibert": _COUNTS_AFTER_PADDING,
+    "layoutlmv3": _COUNTS_AFTER_PADDING,
+    "lilt": _COUNTS_AFTER_PADDING,
+    "longformer": _COUNTS_AFTER_PADDING,
+    "luke": _COUNTS_AFTER_PADDING,
+    "markuplm": _COUNTS_AFTER_PADDING,
     "mpnet": _COUNTS_AFTER_PADDING,
     "roberta": _COUNTS_AFTER_PADDING,
+    "roberta-prelayernorm": _COUNTS_AFTER_PADDING,
     "xlm-roberta": _COUNTS_AFTER_PADDING,
+    "xlm-roberta-xl": _COUNTS_AFTER_PADDING,
+    "xmod": _COUNTS_AFTER_PADDING,
     "mt5": _RELATIVE,
     "t5": _RELATIVE,
     "whisper": Family(frame_seconds=0.02),  # two steps of 10 ms, Radford et al. (2022)
@@ -52,6 +66,23 @@ FAMILIES = {
     "vit": _CLASS_TOKEN,
     "vit_mae": _CLASS_TOKEN,
 }
+
+# What modules are called whose keys come from another sequence. Sources: the same files, and
+# PyTorch's own decoder layer.
+CROSS_NAMES = frozenset(
+    {
+        "EncDecAttention",  # T5 and its kin
+        "cross_attention",  # NLLB-MoE, SeamlessM4T, Dia
+        "cross_attn",  # ProphetNet, T5Gemma
+        "crossattention",  # BERT and its kin, GPT-2
+        "encoder_attn",  # BART and its kin
+        "encoder_decoder_attention",  # Pix2Struct
+        "multihead_attn",  # nn.TransformerDecoderLayer
+        "x_attn",  # Kosmos-2
+    }
+)
+# What the dropout of attention weights is called: timm and its many descendants, Bloom, GPT-J.
+DROPOUT_NAMES = frozenset({"attn_drop", "attn_dropout", "attention_dropout"})
 
 
 def family_of(model: object) -> Family:

@@ -38,7 +38,7 @@ def beside(
     query, key, value
         What the model attends with; keys and values may have fewer heads.
     R
-        (batch, key, column).
+        (batch, key, column), on any device: layers of a model may be spread over several.
 
     Notes
     -----
@@ -51,9 +51,9 @@ def beside(
     batch, heads, positions, own = value.shape
     columns = R.shape[-1]
     width = max(key.shape[-1], own + columns)
-    expanded = R.to(value.dtype)[:, None].expand(batch, heads, positions, columns)
+    expanded = R.to(value)[:, None].expand(batch, heads, positions, columns)
     values = pad(torch.cat([value, expanded], dim=-1), (0, width - own - columns))
     out = attend(
         pad(query, (0, width - query.shape[-1])), pad(key, (0, width - key.shape[-1])), values
     )
-    return out[..., :own], out[..., own : own + columns].to(R.dtype).mean(dim=1)
+    return out[..., :own], out[..., own : own + columns].to(R).mean(dim=1)

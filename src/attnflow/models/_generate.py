@@ -41,12 +41,13 @@ def written(
     import torch
 
     writer = _writer(model)
+    before = prompt if begin is None else begin
+    _check_room(model, generate, before)
     ids = torch.tensor([prompt.ids], device=device_of(model))
     with torch.no_grad(), evaluating(model):
         output = writer(
             input_ids=ids, attention_mask=torch.ones_like(ids), **_settings(model, generate)
         )
-    before = prompt if begin is None else begin
     sequences = getattr(output, "sequences", output)  # where more than the tokens was asked for
     new = cast("list[int]", sequences[0].tolist())[len(before.ids) :]
     if not new:
@@ -54,14 +55,23 @@ def written(
     return _continued(tokenizer, before, new)
 
 
-def new_tokens(generate: Generate, limit: int | None) -> int:
-    """How many tokens are asked for, of at most `limit`; 0 where the settings do not tell."""
-    if isinstance(generate, Mapping):
-        count = generate.get("max_new_tokens")
-        if count is None:
-            return 0
-    else:
-        count = generate
+def new_tokens(model: nn.Module, generate: Generate, limit: int | None) -> int:
+    """How many tokens are asked for, of at most `limit`; 1 where the settings do not tell."""
+    sequences = _setting(model, generate, "num_return_sequences") or 1
+    if sequences != 1:
+        raise InputError(
+            f"generate asks for {sequences} sequences, and one is explained; leave "
+            "num_return_sequences out"
+        )
+    count = _setting(model, generate, "max_new_tokens")
+    if count is None:
+        length = _setting(model, generate, "max_length")
+        if length is not None and limit is not None and length > limit:
+            raise InputError(
+                f"generate asks for a max_length of {length}, and the model takes {limit} tokens "
+                "in all; ask for fewer"
+            )
+        return 1
     count = checked.whole_number(count, "generate")
     if count < 1:
         raise InputError(f"generate is {count}; the number of new tokens is wanted, 1 or more")
@@ -70,6 +80,28 @@ def new_tokens(generate: Generate, limit: int | None) -> int:
             f"generate is {count}, and the model takes {limit} tokens in all; ask for fewer"
         )
     return count
+
+
+def _check_room(model: nn.Module, generate: Generate, before: Encoded) -> None:
+    """Refuse a length in all, as `max_length` is, that leaves nothing to write."""
+    length = _setting(model, generate, "max_length")
+    new = _setting(model, generate, "max_new_tokens")  # of the two, the one that counts
+    if new is None and length is not None and length <= len(before.ids):
+        raise InputError(
+            f"generate asks for a max_length of {length}, which counts the {len(before.ids)} "
+            "tokens that are there before; ask for max_new_tokens"
+        )
+
+
+def _setting(model: nn.Module, generate: Generate, name: str) -> Any:
+    """A setting for the model's own `generate`: as asked for, else as its configuration has it."""
+    if not isinstance(generate, Mapping):
+        return generate if name == "max_new_tokens" else None
+    if generate.get(name) is not None:
+        return generate[name]
+    holders = (generate.get("generation_config"), getattr(model, "generation_config", None))
+    each = (getattr(holder, name, None) for holder in holders)
+    return next((value for value in each if value is not None), None)
 
 
 def _writer(model: nn.Module) -> Any:
@@ -87,12 +119,28 @@ def _settings(model: nn.Module, generate: Generate) -> dict[str, Any]:
         settings = dict(generate)
     else:
         settings = {"max_new_tokens": int(generate), "do_sample": False, "num_beams": 1}
+    if _cache_is_short(model):
+        settings = {"use_cache": False, **settings}
     config = cast("Any", model).generation_config
+    if "generation_config" in settings:
+        return settings  # which goes alone
     if config.pad_token_id is None and config.eos_token_id is not None:
         # Nothing is padded; named because `generate` warns where it is not.
         end = config.eos_token_id
         settings = {"pad_token_id": end[0] if isinstance(end, list) else end, **settings}
     return settings
+
+
+def _cache_is_short(model: nn.Module) -> bool:
+    """Whether the decoder has more layers than transformers makes room for in its cache.
+
+    Of T5 and its kin, transformers 5.22 counts the layers of the encoder, and then fails with an
+    IndexError. Without the cache the same is written, more slowly.
+    """
+    config = getattr(model, "config", None)
+    layers = (getattr(config, f"num_{part}_layers", None) for part in ("decoder", "hidden"))
+    deep, room = layers
+    return isinstance(deep, int) and isinstance(room, int) and deep > room
 
 
 def _continued(tokenizer: Any, before: Encoded, new: list[int]) -> Encoded:

@@ -102,18 +102,22 @@ def _answer(
     **settings: Any,
 ) -> tuple[Tensor, None]:
     """The function that transformers calls: report, and give the output of the attention."""
-    listener = _listening.get()
+    listener = _listening.get(None)
+    if listener is None:
+        raise UnsupportedModelError(
+            f"{type(module).__name__} attends where nobody listens: its model runs parts of a pass "
+            "in threads of their own, or in two passes at a time; run it in one thread, one pass "
+            "after the other, without DataParallel"
+        )
     name = listener.names.get(id(module), "")
     call = _InterfaceCall(module, query, key, value, attention_mask, settings, name, listener)
     listener.hear(call)
-    if call.output is None:  # nobody asked for the weights
-        _ = call.weights()
     return cast("Tensor", call.output), None
 
 
 @dataclass(slots=True)
 class _InterfaceCall:
-    """A call through the interface. Asking for weights gives `output` as well."""
+    """A call through the interface. Whatever it is asked for gives `output` as well."""
 
     module: nn.Module
     query: Tensor  # (batch, head, query, width)
@@ -142,7 +146,7 @@ class _InterfaceCall:
 
     def times(self, R: Tensor) -> Tensor:
         if R.shape[-1] > FUSED_COLUMNS or not self._fits_kernel():
-            return self._by_blocks(lambda weights: head_mean(weights).to(R.dtype) @ R)
+            return self._by_blocks(lambda weights: head_mean(weights).to(R) @ R)
         self.output, product = beside(self._kernel, self.query, self.key, self.value, R)
         self.output = self.output.transpose(1, 2)
         return product

@@ -10,7 +10,8 @@ import sys
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from attnflow.errors import UnsupportedModelError
-from attnflow.models._call import Call, GivenWeights, Hear, Role
+from attnflow.models._call import GivenWeights, Hear, Role
+from attnflow.models._heard import Heard, is_pretrained
 from attnflow.models._inputs import accepted
 from attnflow.models._interface import interface_ear
 from attnflow.models._plain import plain_ears
@@ -28,20 +29,15 @@ def listen(model: nn.Module, inputs: Mapping[str, Any], hear: Hear, *, fused: bo
     kernels. The model is set to evaluation for the pass, and everything is put back afterwards,
     also when it fails half-way. A model without any attention that can be heard is an
     UnsupportedModelError, after a pass for each way to listen to it; so is one of which only some
-    layers attend.
+    layers attend, or some more than once.
     """
     import torch
 
-    names: list[str] = []  # of the modules that were heard
-
-    def count(call: Call) -> None:
-        names.append(call.name)
-        hear(call)
-
+    heard = Heard(model, inputs, hear)
     with torch.no_grad(), evaluating(model), _as_written():
         for way in _ways(model):
-            way(model, inputs, count, fused=fused)
-            if names:
+            way(model, inputs, heard.hear, fused=fused)
+            if heard:
                 break
         else:
             raise UnsupportedModelError(
@@ -50,13 +46,7 @@ def listen(model: nn.Module, inputs: Mapping[str, Any], hear: Hear, *, fused: bo
                 "nn.MultiheadAttention; calls of F.scaled_dot_product_attention; a dropout called "
                 "attn_drop. For any other, collect its weights and pass them to attnflow.Attention"
             )
-    if is_pretrained(model):
-        _check_every_layer(model, names)
-
-
-def is_pretrained(model: nn.Module) -> bool:
-    """Whether this is a Hugging Face model; transformers is loaded only if it made the model."""
-    return any(kind.__module__ == "transformers.modeling_utils" for kind in type(model).__mro__)
+    heard.check()
 
 
 @contextlib.contextmanager
@@ -81,31 +71,6 @@ def _as_written() -> contextlib.AbstractContextManager[Any]:
     return torch.compiler.set_stance("force_eager")
 
 
-def _check_every_layer(model: nn.Module, names: list[str]) -> None:
-    """Refuse a model whose attention is in some layers only, as in mixtures with Mamba."""
-    from torch import nn
-
-    heard: dict[str, set[str]] = {}  # numbers of layers, by the list they are in
-    for name in names:
-        parts = name.split(".")
-        place = next((i for i, part in enumerate(parts) if part.isdecimal()), None)
-        if place is not None:
-            heard.setdefault(".".join(parts[:place]), set()).add(parts[place])
-    for path, numbers in heard.items():
-        layers = model.get_submodule(path)
-        if not isinstance(layers, nn.ModuleList):
-            continue
-        # By identity: layers that share their weights are one module.
-        attend = {id(layers[int(number)]) for number in numbers}
-        silent = [number for number, layer in enumerate(layers) if id(layer) not in attend]
-        if silent:
-            raise UnsupportedModelError(
-                f"{type(model).__name__} has {len(layers)} layers, and layer {silent[0] + 1} ran "
-                "without attention that was heard: what it takes from where is not known. Models "
-                "that mix attention with other layers, such as Mamba's, are not supported"
-            )
-
-
 # ---- ways to listen -------------------------------------------------------------------------
 
 
@@ -116,13 +81,17 @@ class _Way(Protocol):
 
 
 def _ways(model: nn.Module) -> tuple[_Way, ...]:
-    """How to listen to a model; each one only where nothing was heard before."""
+    """How to listen to a model; each one only where nothing was heard before.
+
+    The model is asked for its attentions last: for them some run another path than they do else,
+    as Falcon with fused attention, whose mask is then not causal.
+    """
     if is_pretrained(model):
         # transformers reads the source of the model for this, so it may be wrong either way.
         interface = bool(cast("Any", model)._can_set_attn_implementation())  # noqa: SLF001
         if interface:
-            return _by_interface, _by_output, _by_plain
-        return _by_output, _by_plain, _by_interface
+            return _by_interface, _by_plain, _by_output
+        return _by_plain, _by_output, _by_interface
     if any(is_pretrained(module) for module in model.modules()):
         return _by_interface, _by_plain
     return (_by_plain,)

@@ -31,9 +31,10 @@ def described(
         if positions.spans is None and not positions.generated:
             return positions.tokens, None
         return positions.tokens, Origin(spans=positions.spans, generated=positions.generated)
-    grid = _grid(model, fields, count)
+    reader = _reader(model)
+    grid = _grid(reader, fields, count)
     if grid is not None:
-        return _patch_names(model, grid), Origin(grid=grid)
+        return _patch_names(reader, grid), Origin(grid=grid)
     seconds = family_of(model).frame_seconds
     if seconds and fields:
         return tuple(f"{number * seconds:.2f}s" for number in range(count)), None
@@ -43,27 +44,44 @@ def described(
 def joined(
     source: Positions, target: Positions, origins: tuple[Origin | None, Origin | None]
 ) -> Origin | None:
-    """The origin of source and target tokens together, over source text, newline, target text."""
+    """The origin of source and target tokens together, over source text, newline, target text.
+
+    Of a model that reads an image and writes about it, the patches.
+    """
     first, second = (None if origin is None else origin.spans for origin in origins)
     if first is None or second is None:
-        return Origin(generated=target.generated) if target.generated else None
+        grid = None if origins[0] is None else origins[0].grid
+        known = grid is not None or target.generated
+        return Origin(grid=grid, generated=target.generated) if known else None
     shift = len(source.text) + 1
     moved = tuple(None if span is None else (span[0] + shift, span[1] + shift) for span in second)
     return Origin(spans=(*first, *moved), generated=target.generated)
 
 
-def _grid(model: nn.Module, fields: Mapping[str, Any], count: int) -> Grid | None:
-    """The grid of patches: as many rows and columns as fit the image, after what is left over."""
-    pixels, patch = fields.get("pixel_values"), _patch_size(model)
+def _grid(reader: object, fields: Mapping[str, Any], count: int) -> Grid | None:
+    """The grid of patches: as many rows and columns as fit the image, after the special positions.
+
+    What is left over tells how many these are of a family that is not known, but not whether they
+    come before the patches or after them: YOLOS has some of both. Then one class token at most is
+    taken to come first, and for more there is no grid.
+    """
+    pixels, patch = fields.get("pixel_values"), _patch_size(reader)
     if pixels is None or pixels.ndim != 4 or patch is None:
         return None
     rows, columns = pixels.shape[2] // patch[0], pixels.shape[3] // patch[1]
-    prefix = count - rows * columns
-    return Grid(rows, columns, prefix) if rows and columns and prefix >= 0 else None
+    prefix, special = count - rows * columns, _special_names(reader)
+    fits = prefix == len(special) if special else prefix in (0, 1)
+    return Grid(rows, columns, prefix) if rows and columns and fits else None
 
 
-def _patch_size(model: nn.Module) -> tuple[int, int] | None:
-    size = getattr(getattr(model, "config", None), "patch_size", None)
+def _reader(model: nn.Module) -> object:
+    """What reads an image: the model, or its encoder where only that knows patches."""
+    encoder = getattr(model, "encoder", None)
+    return encoder if _patch_size(encoder) and not _patch_size(model) else model
+
+
+def _patch_size(reader: object) -> tuple[int, int] | None:
+    size = getattr(getattr(reader, "config", None), "patch_size", None)
     if isinstance(size, int) and size > 0:
         return size, size
     if isinstance(size, list | tuple) and len(size) == 2:
@@ -71,12 +89,15 @@ def _patch_size(model: nn.Module) -> tuple[int, int] | None:
     return None
 
 
-def _patch_names(model: nn.Module, grid: Grid) -> tuple[str, ...]:
-    """Special positions by the names of the family, patches by row and column."""
-    family, config = family_of(model), getattr(model, "config", None)
+def _special_names(reader: object) -> tuple[str, ...]:
+    """Names of the positions before the patches; none for a family that is not known."""
+    family, config = family_of(reader), getattr(reader, "config", None)
     registers = int(getattr(config, family.registers, 0)) if family.registers else 0
-    special = (*family.prefix, *(f"[REG{number}]" for number in range(1, registers + 1)))
-    if len(special) != grid.prefix:  # a family that is not known, or a variant of it
-        special = tuple(f"[{number}]" for number in range(grid.prefix))
+    return (*family.prefix, *(f"[REG{number}]" for number in range(1, registers + 1)))
+
+
+def _patch_names(reader: object, grid: Grid) -> tuple[str, ...]:
+    """Special positions by the names of the family, patches by row and column."""
+    special = _special_names(reader) or tuple(f"[{number}]" for number in range(grid.prefix))
     patches = (f"{row},{column}" for row in range(grid.rows) for column in range(grid.columns))
     return (*special, *patches)

@@ -13,11 +13,13 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from attnflow.errors import UnsupportedModelError
-from attnflow.models._call import BLOCK, GivenWeights, Hear, Role, head_mean, role_of
+from attnflow.models._call import BLOCK, Call, GivenWeights, Hear, Role, head_mean, role_of
+from attnflow.models._families import DROPOUT_NAMES
 from attnflow.models._fused import FUSED_COLUMNS, beside
 
 if TYPE_CHECKING:
@@ -25,25 +27,66 @@ if TYPE_CHECKING:
 
     from torch import Tensor, nn
 
-# What vision models call the dropout of attention weights: timm and its many descendants.
-_DROPOUTS = ("attn_drop", "attn_dropout", "attention_dropout")
-
 
 @contextlib.contextmanager
 def plain_ears(model: nn.Module, hear: Hear) -> Generator[None]:
     """Report the attention of every kind that plain modules use while this is open."""
-    with _multihead_ear(model, hear), _dropout_ear(model, hear), _function_ear(hear):
+    heard = False
+
+    def count(call: Call) -> None:
+        nonlocal heard
+        heard = True
+        hear(call)
+
+    ears = _multihead_ear(model, count), _function_ear(count)
+    with _dropout_ear(model, count) as passed_over, ears[0], ears[1]:
         yield
+    if heard and passed_over:
+        raise UnsupportedModelError(
+            f"{', '.join(passed_over)} called a dropout of attention weights with something else: "
+            "its rows do not sum to one, while other attention was heard. All layers or none are "
+            "wanted; collect the weights and pass them to attnflow.Attention"
+        )
 
 
 # ---- nn.MultiheadAttention ------------------------------------------------------------------
+
+
+class _FastPath:
+    """PyTorch's fast path, which computes whole layers without calling the modules in them.
+
+    Its switch is one for the whole process, so it is put back by the last of the threads that
+    listen.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._users, self._before = threading.Lock(), 0, True
+
+    @contextlib.contextmanager
+    def off(self) -> Generator[None]:
+        from torch.backends import mha
+
+        with self._lock:
+            if not self._users:
+                self._before = mha.get_fastpath_enabled()
+                mha.set_fastpath_enabled(False)
+            self._users += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._users -= 1
+                if not self._users:
+                    mha.set_fastpath_enabled(self._before)
+
+
+_FAST_PATH = _FastPath()
 
 
 @contextlib.contextmanager
 def _multihead_ear(model: nn.Module, hear: Hear) -> Generator[None]:
     """Have each `nn.MultiheadAttention` give its weights, and take them off its output."""
     import torch
-    from torch.backends import mha
 
     parameters = inspect.signature(torch.nn.MultiheadAttention.forward)
     asked: list[tuple[bool, bool]] = []  # what the caller wanted of the calls under way
@@ -66,9 +109,7 @@ def _multihead_ear(model: nn.Module, hear: Hear) -> Generator[None]:
         return attended, weights.mean(dim=-3) if averaged else weights
 
     with contextlib.ExitStack() as undo:
-        # The fast path computes whole layers without calling the modules in them.
-        _ = undo.callback(mha.set_fastpath_enabled, mha.get_fastpath_enabled())
-        mha.set_fastpath_enabled(False)
+        undo.enter_context(_FAST_PATH.off())
         for name, module in model.named_modules():
             if isinstance(module, torch.nn.MultiheadAttention):
                 before = module.register_forward_pre_hook(ask, with_kwargs=True)
@@ -82,30 +123,40 @@ def _multihead_ear(model: nn.Module, hear: Hear) -> Generator[None]:
 
 
 @contextlib.contextmanager
-def _dropout_ear(model: nn.Module, hear: Hear) -> Generator[None]:
-    """Read the weights that go into each dropout that is named for them."""
+def _dropout_ear(model: nn.Module, hear: Hear) -> Generator[dict[str, None]]:
+    """Read the weights that go into each dropout that is named for them.
+
+    Gives the modules whose dropout saw only what may have been weights and is no distribution.
+    """
+    heard: set[str] = set()
+    passed_over: dict[str, None] = {}  # in the order of the pass
+
     with contextlib.ExitStack() as undo:
         for name, module in model.named_modules():
             path, _, last = name.rpartition(".")
-            if last in _DROPOUTS:
+            if last in DROPOUT_NAMES:
 
-                def read(_: nn.Module, args: Any, kwargs: Any, path: str = path) -> None:
+                def read(_module: nn.Module, args: Any, kwargs: Any, path: str = path) -> None:
                     value = args[0] if args else kwargs.get("input")
-                    if _are_weights(value):
+                    if not _may_be_weights(value):
+                        return
+                    if ((value.float().sum(dim=-1) - 1).abs() < 0.01).all():
+                        heard.add(path)
+                        _ = passed_over.pop(path, None)
                         hear(GivenWeights(path, role_of(path), value))
+                    elif path not in heard and value.shape[2] == value.shape[3]:
+                        passed_over[path] = None
 
                 hook = module.register_forward_pre_hook(read, with_kwargs=True)
                 _ = undo.callback(hook.remove)
-        yield
+        yield passed_over
 
 
-def _are_weights(value: Any) -> bool:
-    """Whether this is (batch, head, query, key) with rows that sum to one."""
+def _may_be_weights(value: Any) -> bool:
+    """Whether this has the axes of weights: (batch, head, query, key)."""
     import torch
 
-    if not isinstance(value, torch.Tensor) or value.ndim != 4 or not value.is_floating_point():
-        return False
-    return bool(((value.float().sum(dim=-1) - 1).abs() < 0.01).all())
+    return isinstance(value, torch.Tensor) and value.ndim == 4 and value.is_floating_point()
 
 
 # ---- F.scaled_dot_product_attention ---------------------------------------------------------
@@ -129,6 +180,7 @@ def _function_ear(hear: Hear) -> Generator[None]:
             if func is not scaled_dot_product_attention:
                 return func(*args, **given)
             call = _FunctionCall({**dict(zip(parameters, args, strict=False)), **given})
+            _check_axes(call.arguments["query"].ndim)
             hear(call)
             return call.attended()
 
@@ -166,7 +218,7 @@ class _FunctionCall:
     def times(self, R: Tensor) -> Tensor:
         a = self.arguments
         if R.shape[-1] > FUSED_COLUMNS or a["query"].ndim != 4:
-            return self._by_blocks(lambda weights: head_mean(weights).to(R.dtype) @ R)
+            return self._by_blocks(lambda weights: head_mean(weights).to(R) @ R)
         self.output, product = beside(self._kernel, a["query"], a["key"], a["value"], R)
         return product
 
@@ -182,6 +234,9 @@ class _FunctionCall:
         import torch
 
         query, key = self.arguments["query"][..., rows, :], self.arguments["key"]
+        # Kernels for half precision round their output only, and not scores on the way to it.
+        wide = torch.promote_types(query.dtype, torch.float32)
+        query, key = query.to(wide), key.to(wide)
         if query.ndim == 4 and query.shape[1] != key.shape[1]:
             key = key.repeat_interleave(query.shape[1] // key.shape[1], dim=1)
         scores = (query @ key.transpose(-2, -1)) * self._scale()
@@ -190,8 +245,8 @@ class _FunctionCall:
             scores = scores.masked_fill(~mask, -torch.inf)
         elif mask is not None:
             scores = scores + mask
-        wide = torch.promote_types(scores.dtype, torch.float32)
-        return _four_axes(scores.softmax(dim=-1, dtype=wide))
+        weights = scores.softmax(dim=-1)
+        return weights if weights.ndim == 4 else weights[None, None]
 
     def _mask(self, rows: slice) -> Tensor | None:
         import torch
@@ -215,13 +270,12 @@ class _FunctionCall:
         return scaled_dot_product_attention(**(self.arguments | changed))
 
 
-def _four_axes(weights: Tensor) -> Tensor:
-    """(batch, head, query, key), also of calls without an axis for heads or for the batch."""
-    if weights.ndim > 4:
+def _check_axes(count: int) -> None:
+    """Refuse calls whose axes do not tell the batch from the heads."""
+    if count not in (2, 4):
         raise UnsupportedModelError(
-            f"F.scaled_dot_product_attention was called with {weights.ndim} axes; (batch, head, "
-            "position, width) is wanted. Attention within windows or frames is not supported"
+            f"F.scaled_dot_product_attention was called with {count} axes; (batch, head, position, "
+            "width) is wanted, or (position, width). The first of three axes may be the batch or "
+            "the heads: give it both, as in x[:, None] for one head. Attention within windows or "
+            "frames is not supported"
         )
-    if weights.ndim == 3:
-        return weights[:, None]
-    return weights[None, None] if weights.ndim == 2 else weights

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from attnflow.errors import InputError
-from attnflow.models._encode import token_names
+from attnflow.models._encode import decoder_limit, decoder_of, token_names
 from attnflow.models._families import length_limit
 from attnflow.models._inputs import (
     Inputs,
@@ -149,24 +149,39 @@ def _checked(model: nn.Module, fields: dict[str, Any]) -> str:
         )
     _check_parts(model, fields)
     _check_devices(model, fields)
-    for name in ("input_ids", "decoder_input_ids"):
-        if main and fields.get(name) is not None:
-            _check_ids(name, fields[name])
+    if main:
+        _check_sequence("", model, fields, length_limit(model))
+        if has_decoder(model):
+            _check_sequence("decoder_", decoder_of(model), fields, decoder_limit(model))
     pixels = fields.get("pixel_values")
     if main == "pixel_values" and pixels is not None and pixels.ndim < 4:
         raise InputError(
             f"pixel_values has shape {tuple(pixels.shape)}; (batch, channel, row, column) is "
             "wanted, for one image pixel_values[None]"
         )
-    ids, limit = fields.get("input_ids"), length_limit(model)
-    if main and ids is not None:
-        if limit is not None and ids.shape[1] > limit:
-            raise InputError(
-                f"input_ids has {ids.shape[1]} tokens, and the model takes {limit}; shorten it"
-            )
+    return main
+
+
+def _check_sequence(
+    prefix: str, model: nn.Module, fields: dict[str, Any], limit: int | None
+) -> None:
+    """Refuse ids that the model does not know, and more tokens or embeddings than it takes."""
+    ids, embeds = fields.get(f"{prefix}input_ids"), fields.get(f"{prefix}inputs_embeds")
+    if ids is not None:
+        _check_ids(f"{prefix}input_ids", ids)
         if ids.numel():
             check_vocabulary(model, (int(ids.min()), int(ids.max())))
-    return main
+    if embeds is not None and getattr(embeds, "ndim", 0) != 3:
+        raise InputError(
+            f"{prefix}inputs_embeds has shape {tuple(getattr(embeds, 'shape', ()))}; (batch, "
+            f"position, width) is wanted, for one text {prefix}inputs_embeds[None]"
+        )
+    for name, read in (("input_ids", ids), ("inputs_embeds", embeds)):
+        if read is not None and limit is not None and read.shape[1] > limit:
+            raise InputError(
+                f"{prefix}{name} has {read.shape[1]} tokens, and the model takes {limit}; shorten "
+                "it"
+            )
 
 
 def _check_ids(name: str, ids: Any) -> None:
@@ -182,13 +197,19 @@ def _check_ids(name: str, ids: Any) -> None:
 
 
 def _check_parts(model: nn.Module, fields: dict[str, Any]) -> None:
-    """Refuse a text and an image for a model that reads each with a part of its own."""
+    """Refuse a text and an image together for a model that has a part for images."""
     parts = getattr(getattr(model, "config", None), "sub_configs", {})
-    if len(parts) > 1 and "input_ids" in fields and "pixel_values" in fields:
+    if len(parts) < 2 or "input_ids" not in fields or "pixel_values" not in fields:
+        return
+    if hasattr(model, "text_model") and hasattr(model, "vision_model"):  # CLIP and its kin
         raise InputError(
             f"{type(model).__name__} reads text and image with parts of its own, and attention is "
             "within a part; pass one, as in attend(model.vision_model, None, pixel_values)"
         )
+    raise InputError(
+        f"input_ids and pixel_values came for {type(model).__name__}; text and image in one "
+        "sequence are not supported. Pass the text alone, without places for an image"
+    )
 
 
 def _check_devices(model: nn.Module, fields: dict[str, Any]) -> None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from attnflow import checked
 from attnflow.errors import InputError, UnsupportedModelError
+from attnflow.methods._selection import distinct
 from attnflow.models._inputs import device_of, not_finite, precision_of
 from attnflow.models._origin import described, joined
 from attnflow.models._segments import Columns, columns_of
@@ -26,9 +26,10 @@ if TYPE_CHECKING:
     from attnflow.models._inputs import Inputs, Positions
     from attnflow.origin import Origin
 
-# How far the sum of a row may be from one, and what stands for the sum of a row of zeros. Chosen
-# here: sums in single precision are off by 1e-6.
-_ROUNDING, _TINY = 1e-3, 1e-9
+# How far the sum of a row of attention may be from one; chosen here. In single precision sums are
+# off by 1e-6. In half precision R, the weights and the product are rounded, in bfloat16 by up to
+# 2⁻⁸ each, which makes less than 2⁻⁶ where all err to one side; in float16 small weights lose bits.
+_SINGLE, _HALF, _BFLOAT = 1e-3, 2.0**-7, 2.0**-6
 
 
 class Rolling:
@@ -54,17 +55,20 @@ class Rolling:
         # For all examples, or with `each` one for each of them.
         self._segments, self._each = segments, each
         self._residual = residual
-        self._layers = None if layers is None else checked.whole_numbers(layers, "layers")
-        self._queries = None if queries is None else checked.whole_numbers(queries, "queries")
+        self._layers = None if layers is None else distinct(layers, "layers")
+        self._queries = None if queries is None else distinct(queries, "queries")
+        self._check_layers(None if inputs.targets is not None else _layers_of(model))
         self._columns: list[Columns] = []
         self._origins: list[Origin | None] = []
         self._source: Tensor | None = None  # (example, position, column)
         self._target: Tensor | None = None
-        self._depth = 0
+        self._depth, self._crossed = 0, 0  # steps in all, those of cross-attention
         self._kept: dict[int, list[NDArray[Any]]] = {}  # rows of each example, by layer
 
     def hear(self, call: Call) -> None:
         """One more step: the rows of the positions that attend."""
+        import torch
+
         examples, queries, keys = call.size
         self.inputs = self.inputs.of(examples, call.name)
         role: Role = "self" if self.inputs.targets is None else call.role
@@ -85,51 +89,102 @@ class Rolling:
                 f"attention of {rows.shape[1]} and {below.shape[1]}. Models of several parts are "
                 "passed part by part: rollout(model.vision_model, …)"
             )
-        product = call.times(below)
-        if precision_of(self._model).itemsize < 4:  # half precision is off by up to 2⁻⁸
-            product = product / product.sum(dim=-1, keepdim=True).clamp_min(_TINY)
+        real = _real_rows(
+            (self.inputs.sources if role == "self" else self.inputs.targets) or (), rows
+        )
+        product = self._shares(call, below, real)
         new = (1 - self._residual) * product + self._residual * rows
-        padded = self.inputs.sources if role == "self" else self.inputs.targets
-        new = _without_padding(new, padded or ())
+        new = torch.where(real, new, torch.zeros_like(new))
         if role == "self":
             self._source = new
         else:
             self._target = new
         self._depth += 1
+        self._crossed += role == "cross"
         if self._layers is None or self._depth in self._layers:
-            self._kept[self._depth] = [self._rows(i) for i in range(len(self._columns))]
+            self._kept[self._depth] = [self._wanted(i) for i in range(len(self._columns))]
 
     def results(self) -> list[TokenAttention]:
         """What was kept, for each example."""
+        self._check_layers(self._depth)
         layers = tuple(self._kept) if self._layers is None else self._layers
-        for layer in layers:
-            if layer not in self._kept:
-                raise InputError(f"layer {layer} is asked for; layers are 1 to {self._depth}")
         return [self._result(example, layers) for example in range(len(self._columns))]
 
+    def _check_layers(self, count: int | None) -> None:
+        """Refuse layers that are not there; `count` is None where their number is not known."""
+        for layer in self._layers or ():
+            if layer < 1 or (count is not None and layer > count):
+                numbers = "1 and up" if count is None else f"1 to {count}"
+                raise InputError(f"layer {layer} is asked for; layers are {numbers}")
+
+    def _shares(self, call: Call, below: Tensor, real: Tensor) -> Tensor:
+        """Attention times R, whose rows sum to one as those of R do."""
+        product = call.times(below)
+        sums = product.sum(dim=-1, keepdim=True, dtype=below.dtype)
+        narrow, tolerance = self._rounding(product)
+        wrong = sums[real & ((sums - 1).abs() <= tolerance).logical_not()]  # also when it is NaN
+        if wrong.numel():
+            # Fused kernels give zero for weights that are no numbers.
+            if not (wrong.isfinite() & (wrong > tolerance)).all():
+                raise not_finite(self._model)
+            raise UnsupportedModelError(
+                f"{call.name or 'an attention'} has rows that sum to {wrong[0]:.3g}: this "
+                "attention gives a share to a sink outside the sequence, or is no distribution (a "
+                "head may hold no numbers); what each position takes from where is not known"
+            )
+        return product / sums if narrow else product
+
+    def _rounding(self, product: Tensor) -> tuple[bool, float]:
+        """Whether attention is computed in half precision, and how far its sums may be from one.
+
+        Under autocast the weights of the model do not say; the product alone does not either, since
+        calls may give it in the type of R.
+        """
+        import torch
+
+        types = {product.dtype, precision_of(self._model)}
+        if torch.is_autocast_enabled(product.device.type):
+            types.add(torch.get_autocast_dtype(product.device.type))
+        if torch.bfloat16 in types:
+            return True, _BFLOAT
+        return (True, _HALF) if any(each.itemsize < 4 for each in types) else (False, _SINGLE)
+
     def _result(self, example: int, layers: tuple[int, ...]) -> TokenAttention:
-        scores = np.stack([self._kept[layer][example] for layer in layers]).astype(np.float64)
-        # Fused kernels give zero for weights that are no numbers. What is lost shows in the sums.
-        if not np.allclose(scores.sum(axis=-1), 1, rtol=0, atol=_ROUNDING * (1 - self._residual)):
-            raise not_finite(self._model)
+        columns = self._columns[example]
+        scores = np.empty((len(layers), *self._kept[layers[0]][example].shape))
+        for number, layer in enumerate(layers):
+            scores[number] = self._kept[layer][example]
         scores.setflags(write=False)
-        columns, segments = self._columns[example], self._of(example)
-        whole = isinstance(segments, str) and segments == "tokens"
-        settings: dict[str, object] = {
-            "heads": "mean",
-            "residual": self._residual,
-            "onto": 0,
-            "segments": segments if isinstance(segments, str) else "given",
-        }
         return TokenAttention(
             scores=scores,
             tokens=columns.names,
             layers=layers,
-            queries=range(scores.shape[1]) if self._queries is None else self._queries,
+            queries=range(len(scores[0])) if self._queries is None else self._queries,
             method="rollout",
-            settings=settings,
-            origin=self._origins[example] if whole else None,
+            settings=self._settings(example),
+            origin=self._origins[example] if columns.settings["segments"] == "tokens" else None,
         )
+
+    def _settings(self, example: int) -> dict[str, object]:
+        """As `attnflow.rollout` has them, and the segments."""
+        settings: dict[str, object] = {
+            "heads": "mean",
+            "residual": self._residual,
+            "discard_ratio": 0.0,
+            "head": None,
+        }
+        columns, (source, target) = self._columns[example], self._rows(example)
+        if target is not None:
+            settings |= {
+                "causal": False,
+                "encoder_layers": self._depth - 2 * self._crossed,
+                "decoder_layers": self._crossed,
+                "source_tokens": len(source),
+            }
+        elif columns.settings["segments"] == "tokens" and len(source) > 1:
+            # Columns of segments do not tell what lies ahead, nor does one position alone.
+            settings["causal"] = not bool(source.triu(diagonal=1).any())
+        return {**settings, "onto": 0, **columns.settings}
 
     # ---- where it begins ---------------------------------------------------------------------
 
@@ -186,26 +241,53 @@ class Rolling:
         """R(0) of sources, or of the targets `behind` them: (example, position, column)."""
         import torch
 
-        R = np.zeros((len(positions), length, width))
+        wide = torch.promote_types(precision_of(self._model), torch.float32)
+        size = (len(positions), length, width)
+        R = torch.zeros(size, dtype=wide, device=device_of(self._model))
         for example, each in enumerate(positions):
+            if each.kept is not None and len(each.kept) != length:
+                raise UnsupportedModelError(
+                    f"{type(self._model).__name__} attends in {length} positions, and the mask of "
+                    f"padding has {len(each.kept)}: the model adds or joins positions, and which "
+                    "of them are padding is not known. Pass the inputs one by one, without padding"
+                )
             real = np.arange(length) if each.kept is None else np.flatnonzero(each.kept)
             labels = self._columns[example].labels
-            R[example, real, labels[-len(real) :] if behind else labels[: len(real)]] = 1
-        wide = torch.promote_types(precision_of(self._model), torch.float32)
-        return torch.tensor(R, dtype=wide, device=device_of(self._model))
+            own = labels[-len(real) :] if behind else labels[: len(real)]
+            R[example, torch.from_numpy(real), torch.from_numpy(own)] = 1
+        return R
 
-    def _rows(self, example: int) -> NDArray[Any]:
-        """The rows of one example that were asked for, without padding: (query, column)."""
+    def _rows(self, example: int) -> tuple[Tensor, Tensor | None]:
+        """All rows of the source and of the target of an example, without padding."""
+        assert self._source is not None  # noqa: S101 (begun)
+        width = len(self._columns[example].names)
+        source = _real(self._source[example], self.inputs.sources[example])[:, :width]
+        if self._target is None or self.inputs.targets is None:
+            return source, None
+        target = _real(self._target[example], self.inputs.targets[example])
+        return source, target[:, :width]
+
+    def _wanted(self, example: int) -> NDArray[Any]:
+        """The rows of one example that were asked for: (query, column)."""
         import torch
 
-        assert self._source is not None  # noqa: S101 (begun)
-        parts = [_real(self._source[example], self.inputs.sources[example])]
-        if self._target is not None and self.inputs.targets is not None:
-            parts.append(_real(self._target[example], self.inputs.targets[example]))
-        rows = torch.cat(parts)[:, : len(self._columns[example].names)]
+        source, target = self._rows(example)
+        rows = source if target is None else torch.cat([source, target])
         if self._queries is not None:
             rows = rows[list(self._queries)]
         return rows.cpu().numpy()
+
+
+def _layers_of(model: nn.Module) -> int | None:
+    """How many layers there are, where the configuration tells before the pass.
+
+    Where it names layers of a decoder as well, it does not tell which of them run.
+    """
+    config = getattr(model, "config", None)
+    if any(hasattr(config, name) for name in ("decoder_layers", "num_decoder_layers")):
+        return None
+    layers = getattr(config, "num_hidden_layers", None)
+    return layers if isinstance(layers, int) and layers > 0 else None
 
 
 def _real(rows: Tensor, positions: Positions) -> Tensor:
@@ -216,13 +298,10 @@ def _real(rows: Tensor, positions: Positions) -> Tensor:
     return rows[torch.from_numpy(positions.kept).to(rows.device)]
 
 
-def _without_padding(R: Tensor, positions: tuple[Positions, ...]) -> Tensor:
-    """R with rows of zeros for padding: fused kernels give no number where nothing is seen."""
+def _real_rows(positions: tuple[Positions, ...], R: Tensor) -> Tensor:
+    """Which rows of R are no padding (example, position, 1), where kernels may give no number."""
     import torch
 
-    if all(each.kept is None for each in positions):
-        return R
     length = R.shape[1]
-    real = [np.ones(length, dtype=bool) if p.kept is None else p.kept for p in positions]
-    kept = torch.from_numpy(np.stack(real)).to(R.device)
-    return torch.where(kept[:, :, None], R, torch.zeros((), dtype=R.dtype, device=R.device))
+    kept = [np.ones(length, dtype=bool) if p.kept is None else p.kept for p in positions]
+    return torch.from_numpy(np.stack(kept)).to(R.device)[:, :, None]

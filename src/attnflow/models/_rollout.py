@@ -13,7 +13,7 @@ from attnflow.models._door import require
 from attnflow.models._listen import listen
 from attnflow.models._prepare import prepare
 from attnflow.models._rolling import Rolling
-from attnflow.models._segments import JOINT, Segments, text_spans
+from attnflow.models._segments import JOINT, Segments, joined_texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -55,7 +55,8 @@ def rollout(
         (start, end) of characters that do not overlap; or, for an image, an array (rows, columns)
         with the number of the region of each patch, −1 for none. A token belongs to the segment
         that holds most of it; tokens of no segment share a last column "[rest]". For several texts
-        with spans of their own, a list of lists.
+        with spans of their own, a list of lists. Of an encoder-decoder, words, lines and spans run
+        over the source, a line break and the target.
     residual
         Weight of the residual connection, at least 0 and below 1.
     layers, queries
@@ -95,23 +96,34 @@ def rollout(
 def _prompts(text: Any, segments: Any) -> tuple[Any, list[Any], bool]:
     """Texts as `attend` takes them, segments, and whether there are segments for each text."""
     if isinstance(segments, str) and segments == "texts":
-        if not isinstance(text, list | tuple) or not text:
-            raise InputError(
-                f'segments="texts" came with a {type(text).__name__}; a list of texts that make up '
-                "the prompt is wanted"
-            )
-        several = not isinstance(text[0], str)
-        prompts = [list(parts) for parts in (text if several else [text])]
-        for part in (part for parts in prompts for part in parts):
-            if not isinstance(part, str) or not part.strip():
-                raise InputError(
-                    f"{part!r} came among the texts of a prompt; texts with at least one word are "
-                    "wanted"
-                )
+        several, prompts = _texts(text)
         whole = [JOINT.join(parts) for parts in prompts]
-        return whole if several else whole[0], [text_spans(parts) for parts in prompts], True
+        return whole if several else whole[0], [joined_texts(parts) for parts in prompts], True
     nested = isinstance(text, list | tuple) and _is_nested(segments)
     return text, list(segments) if nested else [segments], nested
+
+
+def _texts(text: Any) -> tuple[bool, list[list[str]]]:
+    """Whether several prompts came, and the texts that make up each of them."""
+    if not isinstance(text, list | tuple) or not text:
+        raise InputError(
+            f'segments="texts" came with a {type(text).__name__}; a list of texts that make up the '
+            "prompt is wanted"
+        )
+    several = all(isinstance(parts, list | tuple) and parts for parts in text)
+    if not several and any(isinstance(parts, list | tuple) for parts in text):
+        raise InputError(
+            'segments="texts" came with a list of texts and lists, or an empty list; give the '
+            "texts of one prompt, or for several prompts one list of texts each"
+        )
+    prompts = [list(parts) for parts in (text if several else [text])]
+    for part in (part for parts in prompts for part in parts):
+        if not isinstance(part, str) or not part.strip():
+            raise InputError(
+                f"{part!r} came among the texts of a prompt; texts with at least one word are "
+                "wanted"
+            )
+    return several, prompts
 
 
 def _is_nested(segments: Any) -> bool:

@@ -34,41 +34,53 @@ class Columns:
 
     labels: NDArray[np.int64]  # one a position
     names: tuple[str, ...]
+    settings: dict[str, object]  # the segments for the record, as JSON has them
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """The segments of a prompt that was put together from texts: where each of them lies."""
+
+    spans: list[Span]
 
 
 def columns_of(
-    segments: Segments, tokens: tuple[str, ...], origin: Origin | None, text: str
+    segments: Segments | Texts, tokens: tuple[str, ...], origin: Origin | None, text: str
 ) -> Columns:
     """Columns for the positions called `tokens`, of a text or an image.
 
     Positions that belong to no segment share a last column, so that rows still sum to one.
     """
+    if isinstance(segments, Texts):
+        settings: dict[str, object] = {"segments": "texts", "spans": segments.spans}
+        return _of_spans(segments.spans, _placed(origin), text, settings)
     if isinstance(segments, str):
+        settings = {"segments": segments}
         if segments == "tokens":
-            return Columns(np.arange(len(tokens)), tokens)
-        if segments not in ("words", "lines", "texts"):
+            return Columns(np.arange(len(tokens)), tokens, settings)
+        if segments not in ("words", "lines"):
             raise InputError(
                 f"segments is {segments!r}; use tokens, words, lines or texts, a list of character "
                 "spans (start, end), or for an image an array (rows, columns) of regions"
             )
         placed = _placed(origin)
         spans = word_spans(text) if segments == "words" else _line_spans(text)
-        return _of_spans(spans, placed, text, found=True)
+        return _of_spans(spans, placed, text, settings, found=True)
     if origin is not None and origin.grid is not None:
         return _of_regions(segments, origin, len(tokens))
-    placed = _placed(origin)
-    return _of_spans(_checked_spans(segments, text), placed, text)
+    placed, spans = _placed(origin), _checked_spans(segments, text)
+    return _of_spans(spans, placed, text, {"segments": spans})
 
 
-def text_spans(texts: Sequence[str]) -> list[Span]:
+def joined_texts(texts: Sequence[str]) -> Texts:
     """Where each text lies in all of them put together.
 
-    >>> text_spans(["one", "four"])
-    [(0, 3), (4, 8)]
+    >>> joined_texts(["one", "four"])
+    Texts(spans=[(0, 3), (4, 8)])
     """
     lengths = [len(text) for text in texts]
     starts = itertools.accumulate((length + len(JOINT) for length in lengths), initial=0)
-    return [(start, start + length) for start, length in zip(starts, lengths, strict=False)]
+    return Texts([(start, start + length) for start, length in zip(starts, lengths, strict=False)])
 
 
 def _placed(origin: Origin | None) -> tuple[Span | None, ...]:
@@ -117,7 +129,12 @@ def _checked_spans(segments: object, text: str) -> list[Span]:
 
 
 def _of_spans(
-    spans: list[Span], placed: tuple[Span | None, ...], text: str, *, found: bool = False
+    spans: list[Span],
+    placed: tuple[Span | None, ...],
+    text: str,
+    settings: dict[str, object],
+    *,
+    found: bool = False,
 ) -> Columns:
     """The segment of a token is the one that holds most of its characters, the first of equals.
 
@@ -143,7 +160,7 @@ def _of_spans(
             f"segment {empty[0]} ({start}, {end}) {_short(text[start:end])!r} holds no token; was "
             "the text cut off before it?"
         )
-    return _with_rest(labels, [_short(text[start:end]) for start, end in spans])
+    return _with_rest(labels, [_short(text[start:end]) for start, end in spans], settings)
 
 
 def _of_regions(segments: object, origin: Origin, count: int) -> Columns:
@@ -165,12 +182,13 @@ def _of_regions(segments: object, origin: Origin, count: int) -> Columns:
     labels[grid.prefix : grid.prefix + grid.size] = np.where(
         regions.ravel() >= 0, patches, len(numbers)
     )
-    return _with_rest(labels, [f"region {number}" for number in numbers])
+    names = [f"region {number}" for number in numbers]
+    return _with_rest(labels, names, {"segments": regions.tolist()})
 
 
-def _with_rest(labels: NDArray[np.int64], names: list[str]) -> Columns:
+def _with_rest(labels: NDArray[np.int64], names: list[str], settings: dict[str, object]) -> Columns:
     rest = (REST,) if (labels == len(names)).any() else ()
-    return Columns(labels, (*names, *rest))
+    return Columns(labels, (*names, *rest), settings)
 
 
 def _short(text: str) -> str:

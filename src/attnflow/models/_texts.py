@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from attnflow.errors import InputError
-from attnflow.models._encode import Encoded, encode, token_names
+from attnflow.models._encode import Encoded, decoder_limit, encode, token_names
 from attnflow.models._families import length_limit
 from attnflow.models._generate import Generate, new_tokens, written
 from attnflow.models._inputs import (
@@ -49,7 +49,7 @@ def of_texts(
     limit, reserved = length_limit(model), 0
     decoder = has_decoder(model)
     if generate is not None:
-        asked = new_tokens(generate, limit)
+        asked = new_tokens(model, generate, decoder_limit(model) if decoder else limit)
         reserved = 0 if decoder else asked
     encoded = [
         encode(tokenizer, each, limit=limit, truncate=truncate, reserved=reserved) for each in texts
@@ -91,7 +91,7 @@ def _decoded(
         return [written(model, tokenizer, each, generate, begin=begin) for each in encoded]
     if targets is None:
         return [begin] * len(encoded)
-    limit = length_limit(model)
+    limit = decoder_limit(model)
     sides: list[Encoded] = []
     for target in targets:
         said = encode(tokenizer, target, limit=limit, truncate=truncate, target=True)

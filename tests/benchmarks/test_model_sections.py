@@ -1,0 +1,44 @@
+"""The parts that measure models, which a quick run leaves out: small sizes, in this process."""
+
+import importlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+
+
+@pytest.fixture
+def benchmarks(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """The folder's modules by name, for this test."""
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    before = set(sys.modules)
+    yield importlib.import_module
+    for name in set(sys.modules) - before:
+        place = getattr(sys.modules[name], "__file__", None) or ""
+        if Path(place).parent == BENCHMARKS:
+            del sys.modules[name]
+
+
+def test_segment_rollout_tells_the_memory_of_the_call_and_of_the_process(
+    benchmarks: Any, monkeypatch: pytest.MonkeyPatch
+):
+    part, timing, plan = map(benchmarks, ("segment_rollout", "timing", "plan"))
+    peak = part._measure("rollout", 64)
+    assert 0 <= peak.call < peak.process
+    assert peak.seconds > 0
+    told = {("sdpa", "64"): (10, 100, 1), ("rollout", "64"): (30, 120, 2)}
+    monkeypatch.setattr(timing, "in_new_process", lambda _, *run: told.get(run, (50, 200, 3)))
+    found = part.section(plan.QUICK)
+    beside = found.findings[0].beside
+    assert "10 MB for the call (3.00 times), 100 MB for the process (1.20 times)" in beside
+    assert "50 MB for the call, 200 MB for the process" in found.findings[1].attnflow
+
+
+def test_a_quick_run_measures_no_model(benchmarks: Any):
+    run, plan = benchmarks("run"), benchmarks("plan")
+    assert not run._of_models(plan.QUICK)
+    assert list(run._of_models(plan.FULL)) == ["attention from a model", "rollout of long inputs"]
