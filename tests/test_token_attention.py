@@ -382,3 +382,10 @@ def test_segments_make_no_grid():
         _ = token_attention(**changes).to_grid()
     changes["settings"] = {"segments": "tokens"}
     assert token_attention(**changes).to_grid().shape == (2, 1, 2)
+
+
+def test_words_are_found_without_the_text_where_the_origin_keeps_it() -> None:
+    kept = pieces(origin=af.Origin(spans=tuple(SPANS), text=TEXT))
+    assert kept.to_words().tokens == pieces().to_words(TEXT).tokens
+    with pytest.raises(af.InputError, match="text is None; the text that the model read"):
+        _ = pieces().to_words()

@@ -54,6 +54,8 @@ class Origin:
         Where the patches of an image lie among the positions.
     generated
         How many of the last positions the model wrote itself.
+    text
+        The text that spans are characters of: what the model read, and what it wrote.
 
     Examples
     --------
@@ -69,6 +71,7 @@ class Origin:
     spans: tuple[Span | None, ...] | None = None
     grid: Grid | None = None
     generated: int = 0
+    text: str | None = None
 
     def __post_init__(self) -> None:
         if self.spans is not None:
@@ -79,19 +82,21 @@ class Origin:
         if generated < 0:
             raise InputError(f"generated is {generated}; a number of positions, 0 or more")
         object.__setattr__(self, "generated", generated)
+        if not isinstance(cast("object", self.text), str | None):
+            raise InputError(f"text is {self.text!r}; the text that the model read is wanted")
 
 
 def fitting(origin: object, count: int) -> Origin | None:
     """The origin, if it can be that of `count` positions.
 
     >>> fitting(Origin(generated=1), 2)
-    Origin(spans=None, grid=None, generated=1)
+    Origin(spans=None, grid=None, generated=1, text=None)
     """
     if origin is None:
         return None
     if not isinstance(origin, Origin):
         raise InputError(
-            f"origin is of type {type(origin).__name__}; an Origin(spans, grid, generated) is "
+            f"origin is of type {type(origin).__name__}; an Origin(spans, grid, …) is "
             "wanted, or None where it is not known"
         )
     if origin.spans is not None and len(origin.spans) != count:
@@ -127,7 +132,7 @@ def origin_record(origin: Origin | None) -> dict[str, str]:
     """What files hold of an origin: JSON text under "origin", and nothing where there is none.
 
     >>> origin_record(Origin(spans=((0, 3),)))
-    {'origin': '{"spans": [[0, 3]], "grid": null, "generated": 0}'}
+    {'origin': '{"spans": [[0, 3]], "grid": null, "generated": 0, "text": null}'}
     """
     return {} if origin is None else {"origin": json.dumps(asdict(origin))}
 
@@ -146,7 +151,7 @@ def origin_from(stored: object) -> Origin | None:
         return Origin(grid=None if grid is None else Grid(**grid), **fields)
     except (AttributeError, TypeError, json.JSONDecodeError) as reason:
         raise InputError(
-            f"origin is {stored!r}; JSON text of spans, grid and generated is wanted: {reason}"
+            f"origin is {stored!r}; JSON text of spans, grid, … is wanted: {reason}"
         ) from reason
 
 

@@ -158,7 +158,7 @@ class TokenAttention:
             raise InputError(f"query {query} was not computed; queries are {_listed(self.queries)}")
         return self.scores[self.layers.index(layer), self.queries.index(query)]
 
-    def to_words(self, text: str, *, queries: words.Pieces = "mean") -> Self:
+    def to_words(self, text: str | None = None, *, queries: words.Pieces = "mean") -> Self:
         """The same for the words of the text that the model read, instead of its tokens.
 
         `scores[a, v, w] = mean_b sum_c scores[a, b, c]` over the pieces b of word v and c of word
@@ -168,7 +168,8 @@ class TokenAttention:
         Parameters
         ----------
         text
-            What the tokens were made from; of an encoder-decoder, source and target with a line
+            What the tokens were made from; by default `origin.text`, which `attnflow.models.attend`
+            keeps, with what the model wrote. Of an encoder-decoder, source and target with a line
             break between. Where `origin.spans` is not known, the tokens are looked up in it.
         queries
             "mean" for the mean over the pieces of a word that were computed, "last" for its last
@@ -178,7 +179,8 @@ class TokenAttention:
         Notes
         -----
         Rows keep their sums. A sum of flows is not the flow to the set: it is that or more, as
-        flows to two pieces may use the same edges.
+        flows to two pieces may use the same edges. So flow favours words of many pieces; divide by
+        their number, or compare words of as many.
 
         Examples
         --------
@@ -199,8 +201,10 @@ class TokenAttention:
                 f"the scores go to layer {onto}, whose nodes are no characters of a text; compute "
                 "them with onto=0"
             )
+        text = self.origin.text if text is None and self.origin else text
         if not isinstance(cast("object", text), str):
             raise InputError(f"text is {text!r}; the text that the model read is wanted")
+        text = cast("str", text)
         spans = self.origin.spans if self.origin else None
         if spans is None:
             spans = words.align(self.tokens, text)
@@ -219,6 +223,7 @@ class TokenAttention:
             "origin": Origin(
                 spans=tuple(word.span for word in found),
                 generated=sum(word.pieces[0] >= given for word in found),
+                text=self.origin.text if self.origin else None,
             ),
         }
         return type(self)(**(self._fields() | changed))

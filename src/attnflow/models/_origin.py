@@ -30,7 +30,9 @@ def described(
     if positions.tokens is not None and len(positions.tokens) == count:
         if positions.spans is None and not positions.generated:
             return positions.tokens, None
-        return positions.tokens, Origin(spans=positions.spans, generated=positions.generated)
+        return positions.tokens, Origin(
+            spans=positions.spans, generated=positions.generated, text=positions.text
+        )
     reader = _reader(model)
     grid = _grid(reader, fields, count)
     if grid is not None:
@@ -55,7 +57,11 @@ def joined(
         return Origin(grid=grid, generated=target.generated) if known else None
     shift = len(source.text) + 1
     moved = tuple(None if span is None else (span[0] + shift, span[1] + shift) for span in second)
-    return Origin(spans=(*first, *moved), generated=target.generated)
+    return Origin(
+        spans=(*first, *moved),
+        generated=target.generated,
+        text=f"{source.text}\n{target.text}",
+    )
 
 
 def _grid(reader: object, fields: Mapping[str, Any], count: int) -> Grid | None:
