@@ -159,12 +159,15 @@ def test_json_says_what_was_written(run: Run, saved: Callable[[str], Path], tmp_
 def test_attention_sinks_are_pointed_out(
     run: Run, saved: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    # The first of two tokens of a causal model takes all of one query and about half of the other.
+    # Of two tokens that a query sees, one takes half of it or more.
     out = tmp_path / "attention.npz"
     result = run("attend", saved("llama"), "the key", "--out", out)
-    assert af.Attention.load(out).sinks
+    positions = sorted({sink.position for sink in af.Attention.load(out).sinks})
+    assert positions[0] == 0
     assert result.stderr.startswith("note: 'the' (position 0) takes ")
-    assert result.stderr.endswith("; attnflow compute --without 0 takes it out\n")
+    it = "it" if len(positions) == 1 else "them"
+    without = ",".join(map(str, positions))
+    assert result.stderr.endswith(f"; attnflow compute --without {without} takes {it} out\n")
 
 
 # ---- where texts come from ------------------------------------------------------------------

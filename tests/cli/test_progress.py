@@ -43,7 +43,7 @@ def test_no_bar_appears_when_work_is_quick(on_terminal: OnTerminal) -> None:
 @pytest.mark.parametrize(
     ("after", "silent", "written"),
     [
-        (0.1, 0.5, "attention flow: starting; the first run after installing compiles code"),
+        (0.1, 0.5, "attention flow: starting; the first run after installing compiles"),
         (0.1, 0.0, ""),  # the work goes on after that, but it has begun to report
         (30, 0.0, ""),
     ],
