@@ -45,15 +45,19 @@ def beside(
     Kernels for the CPU want queries, keys and values of one width, so all are filled up with zeros,
     which changes no product.
     """
-    import torch
-    from torch.nn.functional import pad
-
     batch, heads, positions, own = value.shape
     columns = R.shape[-1]
     width = max(key.shape[-1], own + columns)
-    expanded = R.to(value)[:, None].expand(batch, heads, positions, columns)
-    values = pad(torch.cat([value, expanded], dim=-1), (0, width - own - columns))
-    out = attend(
-        pad(query, (0, width - query.shape[-1])), pad(key, (0, width - key.shape[-1])), values
-    )
+    values = value.new_zeros(batch, heads, positions, width)
+    values[..., :own] = value
+    values[..., own : own + columns] = R.to(value)[:, None]
+    out = attend(_filled(query, width), _filled(key, width), values)
     return out[..., :own], out[..., own : own + columns].to(R).mean(dim=1)
+
+
+def _filled(rows: Tensor, width: int) -> Tensor:
+    """The same with zeros up to a width; no copy where it has that width."""
+    from torch.nn.functional import pad
+
+    missing = width - rows.shape[-1]
+    return pad(rows, (0, missing)) if missing else rows
