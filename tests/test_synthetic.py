@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -74,6 +76,20 @@ def test_an_empty_size_is_refused_by_name(arguments: tuple[int, int, int], what:
 def test_a_negative_seed_is_refused() -> None:
     with pytest.raises(InputError, match="seed is -1"):
         _ = random_attention(1, 1, 1, seed=-1)
+
+
+@pytest.mark.parametrize("wrong", ["6", None, 2.5, True, [6]])
+def test_sizes_and_seeds_are_whole_numbers(wrong: Any) -> None:
+    with pytest.raises(InputError, match=r"n_heads is .*whole number"):
+        _ = random_attention(6, wrong, 4)
+    with pytest.raises(InputError, match=r"seed is .*whole number"):
+        _ = random_attention(6, 2, 4, seed=wrong)
+
+
+def test_causal_is_a_truth_value() -> None:
+    word: Any = "no"
+    with pytest.raises(InputError, match="causal is 'no'; one truth value is wanted"):
+        _ = random_attention(1, 1, 3, causal=word)
 
 
 def test_a_wrong_number_of_tokens_is_refused() -> None:

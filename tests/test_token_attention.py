@@ -62,10 +62,14 @@ def test_a_row_is_found_by_layer_and_query():
         _ = t.row(6, 1)
 
 
-def test_a_row_is_not_found_by_the_name_of_a_token():
-    name: Any = "<s>"
-    with pytest.raises(af.InputError, match="query is '<s>'; a position is wanted, one of 4, 0"):
-        _ = token_attention().row(6, name)
+@pytest.mark.parametrize("wrong", ["<s>", None, 0.0, np.array([0, 4])], ids=repr)
+def test_a_row_is_found_by_numbers_alone(wrong: Any):
+    with pytest.raises(af.InputError, match=r"query is .*; a number is wanted, one of 4, 0"):
+        _ = token_attention().row(6, wrong)
+    with pytest.raises(af.InputError, match=r"layer is .*; a number is wanted, one of 6, 1"):
+        _ = token_attention().row(wrong, 0)
+    numpys: Any = np.int8(0)
+    assert token_attention().row(6, numpys).tolist() == [3, 4, 5]
 
 
 def test_a_long_list_of_queries_is_cut_short():
@@ -329,6 +333,9 @@ def test_queries_are_averaged_or_the_last_piece():
     other: Any = "first"
     with pytest.raises(af.InputError, match="queries is 'first'; use one of mean, last"):
         _ = pieces().to_words(TEXT, queries=other)
+    several: Any = np.array(["mean", "last"])
+    with pytest.raises(af.InputError, match=r"queries is array.*; use one of mean, last"):
+        _ = pieces().to_words(TEXT, queries=several)
 
 
 @given(data=st.data())
@@ -367,6 +374,9 @@ def test_patches_make_a_grid_row_by_row():
     assert t.to_grid().shape == (2, 2, 3)
     with pytest.raises(af.InputError, match=r"query 1 was not computed; queries are 4, 0$"):
         _ = t.to_grid(1)
+    name: Any = "[CLS]"
+    with pytest.raises(af.InputError, match=r"query is '\[CLS\]'; a number is wanted"):
+        _ = t.to_grid(name)
 
 
 def test_without_a_grid_there_is_no_image():
@@ -387,5 +397,8 @@ def test_segments_make_no_grid():
 def test_words_are_found_without_the_text_where_the_origin_keeps_it() -> None:
     kept = pieces(origin=af.Origin(spans=tuple(SPANS), text=TEXT))
     assert kept.to_words().tokens == pieces().to_words(TEXT).tokens
+    assert kept.to_words(TEXT) == kept.to_words()
+    with pytest.raises(af.InputError, match=r"is not the one that the model read: .*; leave text"):
+        _ = kept.to_words(TEXT.swapcase())
     with pytest.raises(af.InputError, match="text is None; the text that the model read"):
         _ = pieces().to_words()

@@ -32,15 +32,25 @@ def write(path: PathLike, record: Mapping[str, Stored]) -> None:
     """
     target = Path(path)
     writer = {".npz": _write_npz, ".safetensors": _write_safetensors}[_suffix(target)]
+    with whole_file(target) as draft:
+        writer(draft, record)
+
+
+@contextmanager
+def whole_file(path: Path) -> Generator[Path]:
+    """Another name to write to; the file gets its own when all of it is there.
+
+    An interrupted write, or a full disk, leaves an earlier file as it was.
+    """
     # In the same folder, since only there is the last step a rename. Not from `tempfile`, whose
     # files only their owner may read.
-    draft = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
+    draft = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
     try:
-        writer(draft, record)
-        _ = draft.replace(target)
+        yield draft
+        _ = draft.replace(path)
     except OSError as reason:
         raise InputError(
-            f"{target} cannot be written: {reason}. Choose a folder that exists and is writable"
+            f"{path} cannot be written: {reason}. Choose a folder that exists and is writable"
         ) from reason
     finally:
         with suppress(OSError):

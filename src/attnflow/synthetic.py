@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from attnflow import checked
 from attnflow.attention import Attention
 from attnflow.errors import InputError
 
@@ -69,10 +70,11 @@ def random_attention(
     (2, 4, 3, 3)
     """
     for name, size in (("n_layers", n_layers), ("n_heads", n_heads), ("n_tokens", n_tokens)):
-        if size < 1:
+        if checked.whole_number(size, name) < 1:
             raise InputError(f"{name} is {size}; it must be at least 1")
-    if seed < 0:
+    if checked.whole_number(seed, "seed") < 0:
         raise InputError(f"seed is {seed}; it must be 0 or more")
+    causal = checked.truth(causal, "causal")
     rng = np.random.default_rng(seed)
     weights = np.empty((n_layers, n_heads, n_tokens, n_tokens), dtype=np.float32)
     content = _content_scores(n_tokens, rng)

@@ -1,7 +1,7 @@
 """TokenAttention: what comes out."""
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, Self, TypeAlias, cast, get_args
 
@@ -148,15 +148,8 @@ class TokenAttention:
         >>> TokenAttention([[[0.5, 0.5]]], ["a", "b"], [6], [0], "rollout").row(6, 0)
         array([0.5, 0.5])
         """
-        if isinstance(cast("object", query), str):
-            raise InputError(
-                f"query is {query!r}; a position is wanted, one of {_listed(self.queries)}"
-            )
-        if layer not in self.layers:
-            raise InputError(f"layer {layer} was not computed; layers are {_listed(self.layers)}")
-        if query not in self.queries:
-            raise InputError(f"query {query} was not computed; queries are {_listed(self.queries)}")
-        return self.scores[self.layers.index(layer), self.queries.index(query)]
+        place = _place(layer, "layer", self.layers)
+        return self.scores[place, _place(query, "query", self.queries)]
 
     def to_words(self, text: str | None = None, *, queries: words.Pieces = "mean") -> Self:
         """The same for the words of the text that the model read, instead of its tokens.
@@ -201,10 +194,16 @@ class TokenAttention:
                 f"the scores go to layer {onto}, whose nodes are no characters of a text; compute "
                 "them with onto=0"
             )
-        text = self.origin.text if text is None and self.origin else text
+        kept = self.origin.text if self.origin else None
+        text = kept if text is None else text
         if not isinstance(cast("object", text), str):
             raise InputError(f"text is {text!r}; the text that the model read is wanted")
         text = cast("str", text)
+        if kept not in (None, text):
+            raise InputError(
+                f"the text begins with {text[:20]!r}, and is not the one that the model read: that "
+                f"is in origin.text and begins with {kept[:20]!r}; leave text out"
+            )
         spans = self.origin.spans if self.origin else None
         if spans is None:
             spans = words.align(self.tokens, text)
@@ -251,9 +250,8 @@ class TokenAttention:
                 "the tokens are not known to be patches of an image; give the attention an "
                 "Origin(grid=Grid(rows, columns, prefix))"
             )
-        if query not in self.queries:
-            raise InputError(f"query {query} was not computed; queries are {_listed(self.queries)}")
-        patches = self.scores[:, self.queries.index(query), grid.prefix : grid.prefix + grid.size]
+        place = _place(query, "query", self.queries)
+        patches = self.scores[:, place, grid.prefix : grid.prefix + grid.size]
         return patches.reshape(len(self.layers), grid.rows, grid.columns)
 
     def save(self, path: storage.PathLike) -> None:
@@ -326,10 +324,18 @@ class TokenAttention:
         return self.settings.get("segments", "tokens") != "tokens"
 
 
-def _listed(numbers: Sequence[int]) -> str:
-    """Numbers for an error, cut short where there are many."""
-    shown = [str(number) for number in numbers]
-    return ", ".join(shown if len(shown) <= 10 else [*shown[:3], "…", shown[-1]])
+def _place(value: object, name: str, computed: tuple[int, ...]) -> int:
+    """Where the scores of a layer or query are, if it was computed."""
+    shown = [str(number) for number in computed]
+    listed = ", ".join(shown if len(shown) <= 10 else [*shown[:3], "…", shown[-1]])
+    try:
+        number = checked.whole_number(value, name)
+    except InputError as reason:
+        raise InputError(f"{name} is {value!r}; a number is wanted, one of {listed}") from reason
+    if number not in computed:
+        several = {"layer": "layers", "query": "queries"}[name]
+        raise InputError(f"{name} {number} was not computed; {several} are {listed}")
+    return computed.index(number)
 
 
 def _marks(saturated: object, count: int) -> tuple[bool, ...]:

@@ -181,6 +181,15 @@ def test_a_dash_reads_the_standard_input(saved: Callable[[str], Path], tmp_path:
     assert af.Attention.load(out).tokens == ("the", "key")
 
 
+def test_a_closed_standard_input_is_an_empty_one(tmp_path: Path) -> None:
+    command = Path(sys.executable).with_name("attnflow")
+    arguments = [str(command), "attend", "model", "-", "--out", str(tmp_path / "attention.npz")]
+    closed = ["sh", "-c", 'exec "$@" <&-', "sh", *arguments]
+    result = subprocess.run(closed, capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    assert result.stderr.startswith("error: the standard input is empty; a text of at least one")
+
+
 @pytest.mark.parametrize(
     ("content", "tokens"),
     [

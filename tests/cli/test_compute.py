@@ -303,6 +303,7 @@ def test_what_the_file_does_not_have_is_code_1(
         ("flow", ["--out", "scores.csv"], "--out"),
         ("flow", ["--out", "-"], "--out"),
         ("flow", ["--out", "no/such/folder/scores.npz"], "--out"),
+        ("flow", ["--out", "x" * 300 + ".npz"], "--out"),
         ("flow", ["--colour"], "--colour"),
     ],
 )

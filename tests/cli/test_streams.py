@@ -114,3 +114,11 @@ def test_only_a_terminal_cuts_a_wide_table(tmp_path: Path, on_terminal: OnTermin
     assert "(the 5 highest scores of each query" in shown
     piped = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     assert len(piped.stdout.splitlines()[2].split()) == 1 + 40
+
+
+def test_a_closed_stderr_does_not_lose_the_result(attention_file: Path, tmp_path: Path) -> None:
+    out = tmp_path / "scores.npz"
+    command = f'"{COMMAND}" compute "{attention_file}" --method flow --out "{out}" 2>&-'
+    result = subprocess.run(["/bin/sh", "-c", command], capture_output=True, check=False)
+    assert result.returncode == 0
+    assert af.TokenAttention.load(out).method == "flow"

@@ -252,6 +252,19 @@ def test_nothing_written_is_told(monkeypatch: Any):
         _ = attend(model, byte_level(), PROMPT, generate=3)
 
 
+@pytest.mark.parametrize(
+    ("generate", "message"),
+    [
+        ({"max_length": "x"}, "max_length is 'x'; whole numbers are wanted"),
+        ({"max_new_tokens": 2, "beams": 3}, r"cannot generate with \{.*'beams': 3.*ValueError: "),
+        ({7: 2}, r"cannot generate with \{7: 2\}: TypeError: .*; call its generate by itself"),
+    ],
+)
+def test_settings_that_the_model_does_not_take_are_told(generate: Any, message: str):
+    with pytest.raises(af.InputError, match=message):
+        _ = attend(small_model("gpt2"), byte_level(), PROMPT, generate=generate)
+
+
 def test_target_and_generate_do_not_go_together():
     with pytest.raises(af.InputError, match="target and generate came together"):
         _ = attend(small_model("t5"), metaspace(), PROMPT, target="the", generate=3)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from plain_modules import FunctionViT
@@ -80,6 +81,34 @@ def test_a_text_without_a_tokenizer_is_refused(function: Any):
 
 
 @BOTH
+@pytest.mark.parametrize(
+    "tokenizer", ["bert", {}, lambda **_: {}, type(word_piece()), word_piece().backend_tokenizer]
+)
+def test_what_is_no_tokenizer_is_refused(function: Any, tokenizer: Any):
+    for text in ("the cat", inputs_for("bert")):
+        with pytest.raises(af.InputError, match="came as the tokenizer; one of transformers is"):
+            _ = function(small_model("bert"), tokenizer, text)
+
+
+@BOTH
+def test_a_processor_of_images_may_come_with_its_image(function: Any):
+    assert len(function(small_model("vit"), object(), inputs_for("vit")).tokens) == 17
+
+
+@BOTH
+@pytest.mark.parametrize("family", ["bert", "gpt2", "t5"])
+def test_half_a_character_is_refused(function: Any, family: str):
+    with pytest.raises(af.InputError, match=r"character 4 of the text is '.ud83d', half of a char"):
+        _ = function(small_model(family), tokenizer_for(family), "the \ud83d cat")
+
+
+@BOTH
+def test_a_word_is_no_answer_to_whether_to_cut_off(function: Any):
+    with pytest.raises(af.InputError, match="truncate is 'no'; one truth value is wanted"):
+        _ = function(small_model("bert"), word_piece(), "the cat", truncate="no")
+
+
+@BOTH
 def test_an_empty_list_is_refused(function: Any):
     with pytest.raises(af.InputError, match="an empty list of texts came; pass at least one"):
         _ = function(small_model("bert"), word_piece(), [])
@@ -97,7 +126,7 @@ def test_the_tokenizer_of_another_model_is_told_by_its_ids(function: Any):
         _ = function(model, None, {"input_ids": torch.tensor([[3, -1, 5]])})
 
 
-@pytest.mark.parametrize("heads", ["max", None, 3, ["mean"]])
+@pytest.mark.parametrize("heads", ["max", None, 3, ["mean"], np.array(["all", "mean"])])
 def test_heads_are_all_or_their_mean(heads: Any):
     with pytest.raises(af.InputError, match=r"heads is .*; use all or mean"):
         _ = attend(small_model("bert"), word_piece(), "the cat", heads=heads)

@@ -459,11 +459,19 @@ def test_a_vocabulary_of_sentencepiece_names_the_package_it_needs(folder: Path) 
         (7, "given as int"),
         ("no/such-model", "the id of a model that is on the hub or in its cache"),
         ("not an id", "the id of a model that is on the hub or in its cache"),
+        ("A text. " * 50, r"'A text. A text. .*'… is no id of a model and no folder"),
     ],
 )
 def test_a_model_that_is_not_there_is_refused(name: Any, told: str) -> None:
     with pytest.raises(InputError, match=told):
         _ = load(name)
+
+
+@pytest.mark.parametrize("switch", ["allow_pickle", "remote_code"])
+def test_a_word_switches_on_nothing(folder: Path, switch: str) -> None:
+    settings: dict[str, Any] = {switch: "no"}
+    with pytest.raises(InputError, match=f"{switch} is 'no'; one truth value is wanted"):
+        _ = load(folder, **settings)
 
 
 def test_a_file_is_no_model(folder: Path) -> None:

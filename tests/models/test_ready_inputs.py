@@ -1,13 +1,14 @@
 """Models and ready inputs that do not fit are refused in words that say what to do."""
 
 import importlib.util
+import warnings
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from plain_modules import FunctionViT
-from small_models import attend, hf, inputs_for, rollout, small_model
+from small_models import attend, hf, inputs_for, new_model, rollout, small_model
 from small_tokenizers import word_piece
 from torch import nn
 
@@ -28,10 +29,21 @@ def test_what_is_no_module_is_refused(function: Any, model: Any):
 
 @BOTH
 def test_a_model_without_numbers_is_refused(function: Any):
+    config = small_model("bert").config  # before the device: that model is shared
     with torch.device("meta"):
-        model = hf.BertModel(small_model("bert").config)
+        model = hf.BertModel(config)
     with pytest.raises(af.InputError, match="on the meta device, which holds no numbers; load the"):
         _ = function(model, word_piece(), "the cat")
+
+
+@BOTH
+def test_code_of_torchscript_is_refused(function: Any):
+    # Deprecated, and models of that kind are still about.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        model = torch.jit.script(nn.Linear(4, 4))
+    with pytest.raises(af.UnsupportedModelError, match="pass the module that it was made from"):
+        _ = function(model, None, torch.ones(1, 3, 4))
 
 
 @BOTH
@@ -62,6 +74,10 @@ def test_a_model_of_two_parts_is_passed_part_by_part(function: Any, length: int)
     wanted = r"CLIPModel reads text and image with parts of its own.*model.vision_model"
     with pytest.raises(af.InputError, match=wanted):
         _ = function(model, None, {"input_ids": ids, "pixel_values": pixels})
+    with pytest.raises(af.InputError, match=wanted):
+        _ = function(model, None, {"input_ids": ids})
+    with pytest.raises(af.InputError, match=wanted):
+        _ = function(model, word_piece(), "the cat")
     image = function(model.vision_model, None, pixels)
     assert image.tokens[:2] == ("[CLS]", "0,0")
     text = function(model.text_model, None, {"input_ids": ids})
@@ -98,6 +114,12 @@ def test_attention_that_is_no_distribution_is_the_models_own_fault(fact: str):
     with pytest.raises(af.UnsupportedModelError, match=wanted) as told:
         _ = attend(model, None, {"input_ids": torch.tensor([[1, 2, 3, 4, 5]])})
     assert "divide by" not in str(told.value), "advice for arrays does not help here"
+
+
+def test_the_rollout_of_negative_weights_does_not_blame_the_numbers():
+    model = without_a_distribution()["a weight of -"]
+    with pytest.raises(af.UnsupportedModelError, match=r"rows that sum to .*, or is no distribut"):
+        _ = rollout(model, None, {"input_ids": torch.tensor([[1, 2, 3, 4, 5]])})
 
 
 @pytest.mark.parametrize(("family", "causal"), [("gpt2", True), ("llama", True), ("bert", False)])
@@ -176,7 +198,10 @@ def test_inputs_of_another_kind_are_refused(function: Any):
         ({"input_ids": [["the", "cat"]]}, "input_ids cannot be read as numbers of one shape"),
         ({"input_ids": np.array([5, 6])}, r"of shape \(2,\); whole numbers \(batch, position\)"),
         ({"input_ids": np.array([[0.5]])}, r"input_ids is torch.float32 of shape \(1, 1\); whole"),
-        ({"input_ids": "the"}, r"input_ids is 'the'; whole numbers"),
+        ({"input_ids": "the"}, r"input_ids is 'the'; a tensor, an array or lists are wanted"),
+        ({"input_ids": [[5]], "attention_mask": "x"}, "attention_mask is 'x'; a tensor, an array"),
+        ({"input_ids": [[True]]}, r"input_ids is torch.bool of shape .*, in 32 or 64 bits"),
+        ({7: [[5]]}, "inputs with 7 came, and BertModel takes input_ids"),
         ({"input_ids": torch.zeros(0, 4, dtype=torch.int64)}, "hold no tensor with anything in it"),
         ({"input_ids": torch.zeros(1, 0, dtype=torch.int64)}, "hold no tensor with anything in it"),
         ({"input_ids": torch.ones(1, 65, dtype=torch.int64)}, "65 tokens, and the model takes 64"),
@@ -227,6 +252,32 @@ def test_embeddings_must_fit_the_model(function: Any, family: str):
         _ = function(model, None, {"inputs_embeds": torch.ones(1, 65, 16)})
     with pytest.raises(af.InputError, match=r"inputs_embeds has shape \(5, 16\); \(batch, posit"):
         _ = function(model, None, {"inputs_embeds": torch.ones(5, 16)})
+    with pytest.raises(af.InputError, match=r"not run on inputs_embeds \(float32 \(1, 5, 17\)\)"):
+        _ = function(model, None, {"inputs_embeds": torch.ones(1, 5, 17)})
+
+
+@BOTH
+@pytest.mark.parametrize("family", ["bert", "gpt2"])
+@pytest.mark.parametrize("positions", [[[0, 99]], [[0, 1, 2]]], ids=["beyond the end", "too many"])
+def test_what_a_model_refuses_is_told_with_what_came(function: Any, family: str, positions: Any):
+    fields = {"input_ids": [[5, 6]], "position_ids": positions}
+    came = r"input_ids \(int64 \(1, 2\)\), position_ids \(int64 "
+    wanted = rf"does not run on {came}.*Error: .*; call the model by itself to see where"
+    with pytest.raises(af.InputError, match=wanted) as told:
+        _ = function(small_model(family), None, fields)
+    assert isinstance(told.value.__cause__, IndexError | RuntimeError)
+
+
+@BOTH
+def test_a_lack_of_memory_is_no_wrong_input(function: Any):
+    def refuse(*_: Any) -> None:
+        raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
+
+    model = new_model("bert")
+    _ = model.register_forward_pre_hook(refuse)
+    with pytest.raises(RuntimeError, match="can't allocate memory") as told:
+        _ = function(model, None, inputs_for("bert"))
+    assert not isinstance(told.value, af.AttnflowError)
 
 
 @BOTH

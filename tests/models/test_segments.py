@@ -222,6 +222,7 @@ WRONG: list[tuple[Any, str]] = [
     (["the"], r"segment 0 is 'the'; whole numbers are wanted"),
     ([], r"segments is empty; give at least one span"),
     (5, r"segments is 5; a list of character spans is wanted"),
+    (np.array(5), r"segments is array\(5\); a list of character spans is wanted"),
     (None, r"segments is None; a list of character spans is wanted"),
     ([(3, 4)], r"segment 0 \(3, 4\) '' holds no token"),
     ("texts", r'segments="texts" came with a str; a list of texts that make up the prompt'),

@@ -1,7 +1,9 @@
 """After `attend` and `rollout` a model is exactly as it was, also when the pass fails half-way."""
 
 import copy
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -109,6 +111,20 @@ def test_a_model_can_be_trained_afterwards(family: str):
     model(**inputs_for(family))[0].sum().backward()
     weights = [p for name, p in model.named_parameters() if name.endswith("weight") and p.ndim > 1]
     assert sum(parameter.grad is not None for parameter in weights) > len(weights) / 2
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_threads_that_share_a_model_take_turns(way: str):
+    model, inputs = new_model("bert").train(), inputs_for("bert")
+    before, expected = copy.deepcopy(state(model)), WAYS[way](model, inputs)
+    # So slow that all are under way at a time, if they may.
+    _ = model.encoder.layer[1].register_forward_pre_hook(lambda *_: time.sleep(0.02))
+    hooked = copy.deepcopy(state(model))
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(lambda _: WAYS[way](model, inputs), range(4)))
+    assert found == [expected] * 4
+    assert state(model) == hooked
+    assert hooked["implementations"] == before["implementations"]
 
 
 class LayerThreeError(Exception):

@@ -74,13 +74,22 @@ def output_path(path: Path, *, option: str, source: Path | None = None) -> Path:
     if path.suffix.lower() not in _SUFFIXES:
         raise wrong(option, f"got {str(path)!r}; the name must end in {' or '.join(_SUFFIXES)}")
     storage.check_packages(path)
-    if not path.parent.is_dir():
-        raise wrong(option, f"there is no folder {str(path.parent)!r}")
+    _check_place(path, option=option)
     if path.is_dir():
         raise wrong(option, f"{str(path)!r} is a folder")
     if source is not None and path.exists() and source.exists() and path.samefile(source):
         raise wrong(option, f"{str(path)!r} is the file to read; choose another name")
     return path
+
+
+def _check_place(path: Path, *, option: str) -> None:
+    """Refuse a path that nothing can be at."""
+    try:
+        _ = path.is_dir()
+    except OSError as reason:  # a name that is too long
+        raise wrong(option, f"it cannot be a path: {reason.strerror}") from reason
+    if not path.parent.is_dir():
+        raise wrong(option, f"there is no folder {str(path.parent)!r}")
 
 
 def output_folder(path: Path, *, option: str, suffix: str) -> Path:
@@ -89,12 +98,11 @@ def output_folder(path: Path, *, option: str, suffix: str) -> Path:
     Files of an earlier run in it would pass for results of this one.
     """
     storage.check_packages(path / f"1.{suffix}")
+    _check_place(path, option=option)
     if str(path) == "-" or path.suffix.lower() in _SUFFIXES or path.is_file():
         raise wrong(option, f"got {str(path)!r}; a folder is wanted, for several files")
     if path.is_dir() and any(path.iterdir()):
         raise wrong(option, f"the folder {str(path)!r} is not empty; choose a new or empty one")
-    if not path.parent.is_dir():
-        raise wrong(option, f"there is no folder {str(path.parent)!r}")
     try:
         path.mkdir(exist_ok=True)
     except OSError as reason:

@@ -28,7 +28,8 @@ def progress_bar(
     for `line_after` seconds. Chosen: loading compiled code takes one of them, which is
     not worth a line in a log.
     """
-    if not sys.stderr.isatty():
+    # Python has no stderr where the shell closed it.
+    if sys.stderr is None or not sys.stderr.isatty():
         line = f"{label}: {starting_line}"
         with _later(line_after, lambda: typer.echo(line, err=True)) as timer:
             yield lambda _done, _total: timer.cancel()

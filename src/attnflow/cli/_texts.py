@@ -15,8 +15,8 @@ def one_text(argument: str | None, file: Path | None) -> str:
     if file is not None:
         text, where = _content(file).removesuffix("\n"), str(file)
     elif argument == "-":
-        text, where = _decoded(sys.stdin.buffer.read(), "the standard input"), "the standard input"
-        text = text.removesuffix("\n")
+        where = "the standard input"
+        text = _decoded(_standard_input(), where).removesuffix("\n")
     else:
         text, where = encodable(argument or "", option="TEXT"), "TEXT"
     if not text:
@@ -42,6 +42,11 @@ def encodable(text: str, *, option: str) -> str:
     except UnicodeEncodeError as reason:
         raise wrong(option, "it is not text in UTF-8") from reason
     return text
+
+
+def _standard_input() -> bytes:
+    # Python has none where the shell closed it.
+    return b"" if sys.stdin is None else sys.stdin.buffer.read()
 
 
 def _content(file: Path) -> str:

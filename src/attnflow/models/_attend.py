@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, overload
 
 import numpy as np
 
@@ -111,8 +111,8 @@ def attend(
     Notes
     -----
     Time is that of an eager forward pass. Memory is `4 · L · H · n²` bytes, `4 · L · n²` with
-    heads="mean"; for inputs where that is too much, see `attnflow.models.rollout`. Not for several
-    threads at a time on one model.
+    heads="mean"; for inputs where that is too much, see `attnflow.models.rollout`. Threads that
+    share a model take turns; other users of it must wait meanwhile.
 
     Examples
     --------
@@ -125,7 +125,7 @@ def attend(
     Attention(layers=3, heads=2, tokens=4)
     """
     require("torch")
-    if heads not in ("all", "mean"):
+    if not isinstance(cast("object", heads), str) or heads not in ("all", "mean"):
         raise InputError(f"heads is {heads!r}; use all or mean")
     model = getattr(model, "_orig_mod", model)  # what torch.compile was given
     inputs = prepare(model, tokenizer, text, target=target, truncate=truncate, generate=generate)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`'\"])")
 _LONGEST = 300  # characters of another package's message; chosen: some print whole lists
+_SHOWN = 40  # characters of a name that cannot be one; chosen by eye
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +130,13 @@ def _checked_name(name_or_folder: object) -> str:
     if not name:
         raise InputError("the model has an empty name; its id or the path of its folder is wanted")
     path = Path(name)
-    if path.is_file():
+    try:
+        is_file = path.is_file()
+    except OSError as reason:  # a text in the place of the model, most likely
+        raise InputError(
+            f"{name[:_SHOWN]!r}… is no id of a model and no folder: {reason.strerror}"
+        ) from reason
+    if is_file:
         raise InputError(
             f"{name} is a file; pass the folder that holds it, with config.json beside the weights"
         )

@@ -60,6 +60,7 @@ def encode(
             "a text came without a tokenizer; pass the model's tokenizer, or ready inputs such as "
             "{'input_ids': ids}"
         )
+    _check_characters(text)
     whole = _encoded(tokenizer, text, target=target) if text.strip() else None
     if whole is None or (whole.spans is not None and not any(whole.spans)):
         raise InputError(f"the text {text!r} has no tokens; pass a text with at least one word")
@@ -77,6 +78,17 @@ def encode(
             "it, or pass truncate=True to cut it off there"
         )
     return _encoded(tokenizer, text, target=target, truncation=True, max_length=room)
+
+
+def _check_characters(text: str) -> None:
+    """Refuse halves of characters, which Python's strings may hold and tokenizers do not take."""
+    try:
+        _ = text.encode()
+    except UnicodeEncodeError as reason:
+        raise InputError(
+            f"character {reason.start} of the text is {text[reason.start]!r}, half of a character; "
+            "read the text again in the right encoding, or leave it out"
+        ) from reason
 
 
 def _encoded(tokenizer: Any, text: str, *, target: bool, **cut: Any) -> Encoded:
@@ -132,7 +144,14 @@ def token_names(tokenizer: Any, ids: list[int]) -> tuple[str, ...]:
 
 def inner_tokenizer(tokenizer: Any) -> Any:
     """The tokenizer itself; a processor has one inside."""
-    return getattr(tokenizer, "tokenizer", tokenizer)
+    inner = getattr(tokenizer, "tokenizer", tokenizer)
+    if isinstance(inner, type) or not hasattr(inner, "convert_ids_to_tokens"):
+        raise InputError(
+            f"a {type(tokenizer).__name__} came as the tokenizer; one of transformers is wanted, "
+            "such as attnflow.models.load(folder) gives. What the package tokenizers made goes "
+            "into PreTrainedTokenizerFast(tokenizer_object=…)"
+        )
+    return inner
 
 
 # ---- the decoder of an encoder-decoder -------------------------------------------------------

@@ -13,7 +13,7 @@ from attnflow import checked
 from attnflow.errors import InputError, UnsupportedModelError
 from attnflow.models._encode import Encoded, inner_tokenizer, token_names
 from attnflow.models._inputs import device_of
-from attnflow.models._listen import evaluating
+from attnflow.models._listen import evaluating, explaining
 from attnflow.words import align, stripped
 
 if TYPE_CHECKING:
@@ -44,7 +44,8 @@ def written(
     before = prompt if begin is None else begin
     _check_room(model, generate, before)
     ids = torch.tensor([prompt.ids], device=device_of(model))
-    with torch.no_grad(), evaluating(model):
+    failed = f"{type(model).__name__} cannot generate with {generate!r}"
+    with torch.no_grad(), evaluating(model), explaining(failed, "call its generate by itself"):
         output = writer(
             input_ids=ids, attention_mask=torch.ones_like(ids), **_settings(model, generate)
         )
@@ -65,7 +66,7 @@ def new_tokens(model: nn.Module, generate: Generate, limit: int | None) -> int:
         )
     count = _setting(model, generate, "max_new_tokens")
     if count is None:
-        length = _setting(model, generate, "max_length")
+        length = _length(model, generate)
         if length is not None and limit is not None and length > limit:
             raise InputError(
                 f"generate asks for a max_length of {length}, and the model takes {limit} tokens "
@@ -84,13 +85,18 @@ def new_tokens(model: nn.Module, generate: Generate, limit: int | None) -> int:
 
 def _check_room(model: nn.Module, generate: Generate, before: Encoded) -> None:
     """Refuse a length in all, as `max_length` is, that leaves nothing to write."""
-    length = _setting(model, generate, "max_length")
+    length = _length(model, generate)
     new = _setting(model, generate, "max_new_tokens")  # of the two, the one that counts
     if new is None and length is not None and length <= len(before.ids):
         raise InputError(
             f"generate asks for a max_length of {length}, which counts the {len(before.ids)} "
             "tokens that are there before; ask for max_new_tokens"
         )
+
+
+def _length(model: nn.Module, generate: Generate) -> int | None:
+    length = _setting(model, generate, "max_length")
+    return None if length is None else checked.whole_number(length, "max_length")
 
 
 def _setting(model: nn.Module, generate: Generate, name: str) -> Any:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import threading
+import weakref
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from attnflow.errors import UnsupportedModelError
+from attnflow.errors import AttnflowError, InputError, UnsupportedModelError
 from attnflow.models._call import GivenWeights, Hear, Role
 from attnflow.models._heard import Heard, is_pretrained
 from attnflow.models._inputs import accepted
@@ -49,17 +51,44 @@ def listen(model: nn.Module, inputs: Mapping[str, Any], hear: Hear, *, fused: bo
     heard.check()
 
 
+# What a pass sets in a model it puts back, so passes of one model in several threads take turns.
+_turns: weakref.WeakKeyDictionary[nn.Module, threading.RLock] = weakref.WeakKeyDictionary()
+_turns_lock = threading.Lock()
+
+
 @contextlib.contextmanager
 def evaluating(model: nn.Module) -> Generator[None]:
-    """Evaluation mode, and afterwards the mode of each module as it was."""
-    training = [module for module in model.modules() if module.training]
+    """The model for this thread alone, in evaluation mode; then the mode of each module again."""
+    with _turns_lock:
+        turn = _turns.setdefault(model, threading.RLock())
+    with turn:
+        training = [module for module in model.modules() if module.training]
+        try:
+            for module in training:
+                module.training = False
+            yield
+        finally:
+            for module in training:
+                module.training = True
+
+
+@contextlib.contextmanager
+def explaining(what: str, advice: str) -> Generator[None]:
+    """Say what did not work where PyTorch or a model refuses what came.
+
+    Errors of other types are a model's own, and what there is no memory for is no wrong input.
+    """
     try:
-        for module in training:
-            module.training = False
         yield
-    finally:
-        for module in training:
-            module.training = True
+    except AttnflowError:
+        raise
+    except (AttributeError, IndexError, RuntimeError, TypeError, ValueError) as reason:
+        if "memory" in str(reason):
+            raise
+        raise InputError(
+            f"{what}: {type(reason).__name__}: {' '.join(str(reason).split()).rstrip('.')}; "
+            f"{advice} to see where"
+        ) from reason
 
 
 def _as_written() -> contextlib.AbstractContextManager[Any]:
@@ -132,4 +161,10 @@ def _by_output(model: nn.Module, inputs: Mapping[str, Any], hear: Hear, *, fused
 
 def _run(model: nn.Module, inputs: Mapping[str, Any]) -> Any:
     positional = inputs.get("")  # the single tensor of a plain module
-    return model(**inputs) if positional is None else model(positional)
+    came = ", ".join(
+        f"{name or 'a tensor'} ({str(each.dtype).removeprefix('torch.')} {tuple(each.shape)})"
+        for name, each in inputs.items()
+        if hasattr(each, "dtype")
+    )
+    with explaining(f"{type(model).__name__} does not run on {came}", "call the model by itself"):
+        return model(**inputs) if positional is None else model(positional)

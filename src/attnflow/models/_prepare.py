@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from attnflow.errors import InputError
+from attnflow import checked
+from attnflow.errors import InputError, UnsupportedModelError
 from attnflow.models._ready import of_ready, ready_inputs
 from attnflow.models._texts import of_texts
 
@@ -42,7 +43,7 @@ def prepare(
             tokenizer,
             texts,
             targets=_targets(target, texts),
-            truncate=truncate,
+            truncate=checked.truth(truncate, "truncate"),
             generate=generate,
             single=isinstance(text, str),
         )
@@ -66,12 +67,18 @@ def _targets(target: str | list[str] | None, texts: list[str]) -> list[str] | No
 
 
 def _check_model(model: object) -> None:
+    import torch
     from torch import nn
 
     if not isinstance(model, nn.Module):
         raise InputError(
             f"a {type(model).__name__} came as the model; a torch module is wanted, such as "
             "attnflow.models.load(folder) gives"
+        )
+    if isinstance(model, torch.jit.ScriptModule):
+        raise UnsupportedModelError(
+            f"the model is a {type(model).__name__}, code that TorchScript made, which calls no "
+            "ear; pass the module that it was made from"
         )
     if any(parameter.is_meta for parameter in model.parameters()):
         raise InputError(

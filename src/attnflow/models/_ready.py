@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -28,6 +28,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor, nn
 
+# Inputs that are looked at here, before the model gets them.
+_READ = frozenset(
+    f"{prefix}{name}"
+    for prefix in ("", "decoder_")
+    for name in ("input_ids", "inputs_embeds", "attention_mask")
+) | {"pixel_values", "src_key_padding_mask", "tgt_key_padding_mask"}
+
 
 def ready_inputs(model: nn.Module, inputs: object) -> dict[str, Any]:
     """Ready inputs by their names, as tensors; a single tensor is the model's main input."""
@@ -42,7 +49,11 @@ def ready_inputs(model: nn.Module, inputs: object) -> dict[str, Any]:
             "processor(…, return_tensors='pt')"
         )
     named = cast("Mapping[str, Any]", inputs)
-    return {name: _tensor(model, name, value) for name, value in named.items()}
+    fields = {name: _tensor(model, name, value) for name, value in named.items()}
+    for name in _READ.intersection(fields):
+        if not isinstance(fields[name], torch.Tensor | None):
+            raise InputError(f"{name} is {fields[name]!r}; a tensor, an array or lists are wanted")
+    return fields
 
 
 def _tensor(model: nn.Module, name: str, value: Any) -> Any:
@@ -144,10 +155,10 @@ def _checked(model: nn.Module, fields: dict[str, Any]) -> str:
     main = str(getattr(model, "main_input_name", ""))
     if main and main not in fields and "inputs_embeds" not in fields:
         raise InputError(
-            f"inputs with {', '.join(fields) or 'nothing'} came, and {type(model).__name__} takes "
-            f"{main}"
+            f"inputs with {', '.join(map(str, fields)) or 'nothing'} came, and "
+            f"{type(model).__name__} takes {main}"
         )
-    _check_parts(model, fields)
+    check_parts(model, fields)
     _check_devices(model, fields)
     if main:
         _check_sequence("", model, fields, length_limit(model))
@@ -171,10 +182,10 @@ def _check_sequence(
         _check_ids(f"{prefix}input_ids", ids)
         if ids.numel():
             check_vocabulary(model, (int(ids.min()), int(ids.max())))
-    if embeds is not None and getattr(embeds, "ndim", 0) != 3:
+    if embeds is not None and embeds.ndim != 3:
         raise InputError(
-            f"{prefix}inputs_embeds has shape {tuple(getattr(embeds, 'shape', ()))}; (batch, "
-            f"position, width) is wanted, for one text {prefix}inputs_embeds[None]"
+            f"{prefix}inputs_embeds has shape {tuple(embeds.shape)}; (batch, position, width) is "
+            f"wanted, for one text {prefix}inputs_embeds[None]"
         )
     for name, read in (("input_ids", ids), ("inputs_embeds", embeds)):
         if read is not None and limit is not None and read.shape[1] > limit:
@@ -184,28 +195,30 @@ def _check_sequence(
             )
 
 
-def _check_ids(name: str, ids: Any) -> None:
+def _check_ids(name: str, ids: Tensor) -> None:
     import torch
 
-    whole = isinstance(ids, torch.Tensor) and not (ids.is_floating_point() or ids.is_complex())
-    if not whole or ids.ndim != 2:
-        came = f"{ids.dtype} of shape {tuple(ids.shape)}" if hasattr(ids, "dtype") else repr(ids)
+    # PyTorch has embeddings for no other type of whole numbers.
+    if ids.dtype not in (torch.int32, torch.int64) or ids.ndim != 2:
         raise InputError(
-            f"{name} is {came}; whole numbers (batch, position) are wanted, for one text "
-            f"{name}[None]"
+            f"{name} is {ids.dtype} of shape {tuple(ids.shape)}; whole numbers (batch, position) "
+            f"are wanted, in 32 or 64 bits, for one text {name}[None]"
         )
 
 
-def _check_parts(model: nn.Module, fields: dict[str, Any]) -> None:
+def check_parts(model: nn.Module, fields: Collection[str]) -> None:
     """Refuse a text and an image together for a model that has a part for images."""
     parts = getattr(getattr(model, "config", None), "sub_configs", {})
-    if len(parts) < 2 or "input_ids" not in fields or "pixel_values" not in fields:
-        return
-    if hasattr(model, "text_model") and hasattr(model, "vision_model"):  # CLIP and its kin
+    both = len(parts) > 1 and "input_ids" in fields and "pixel_values" in fields
+    towers = hasattr(model, "text_model") and hasattr(model, "vision_model")
+    if towers and (both or hasattr(model, "logit_scale")):  # CLIP and its kin, which compare two
         raise InputError(
             f"{type(model).__name__} reads text and image with parts of its own, and attention is "
-            "within a part; pass one, as in attend(model.vision_model, None, pixel_values)"
+            "within a part; pass one, as in attend(model.text_model, tokenizer, text) or "
+            "attend(model.vision_model, None, pixel_values)"
         )
+    if not both:
+        return
     raise InputError(
         f"input_ids and pixel_values came for {type(model).__name__}; text and image in one "
         "sequence are not supported. Pass the text alone, without places for an image"

@@ -125,7 +125,7 @@ class Rolling:
         wrong = sums[real & ((sums - 1).abs() <= tolerance).logical_not()]  # also when it is NaN
         if wrong.numel():
             # Fused kernels give zero for weights that are no numbers.
-            if not (wrong.isfinite() & (wrong > tolerance)).all():
+            if not (wrong.isfinite() & (wrong != 0)).all():
                 raise not_finite(self._model)
             raise UnsupportedModelError(
                 f"{call.name or 'an attention'} has rows that sum to {wrong[0]:.3g}: this "

@@ -105,10 +105,14 @@ def _line_spans(text: str) -> list[Span]:
 
 
 def _checked_spans(segments: object, text: str) -> list[Span]:
-    if not isinstance(segments, Iterable):
-        raise InputError(f"segments is {segments!r}; a list of character spans is wanted")
+    try:
+        given = list(cast("Iterable[Any]", segments))
+    except TypeError as reason:
+        raise InputError(
+            f"segments is {segments!r}; a list of character spans is wanted"
+        ) from reason
     spans: list[Span] = []
-    for number, span in enumerate(cast("Iterable[Any]", segments)):
+    for number, span in enumerate(given):
         ends = checked.whole_numbers(span, f"segment {number}")
         if len(ends) != 2 or not 0 <= ends[0] < ends[1] <= len(text):
             raise InputError(

@@ -24,6 +24,7 @@ from attnflow.models._inputs import (
     start_token,
     without_cache,
 )
+from attnflow.models._ready import check_parts
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -46,6 +47,7 @@ def of_texts(
             f"a text came, and {type(model).__name__} takes {main}; pass what its processor gives: "
             "processor(…, return_tensors='pt')"
         )
+    check_parts(model, ["input_ids"])
     limit, reserved = length_limit(model), 0
     decoder = has_decoder(model)
     if generate is not None:

@@ -1,7 +1,7 @@
 """Scores of tokens made scores of words."""
 
 from collections.abc import Sequence
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ def merged(
     >>> merged(scores, [0, 1], [Word((0, 4), (0, 1)), Word((5, 8), (2,))], rows="mean")
     (array([[[0.65, 0.35]]]), (0,))
     """
-    if rows not in get_args(Pieces):
+    if not isinstance(cast("object", rows), str) or rows not in get_args(Pieces):
         raise InputError(f"queries is {rows!r}; use one of {', '.join(get_args(Pieces))}")
     rows_of = _rows(queries, words, rows)
     by_query = _reduced(scores, list(rows_of.values()), axis=1)
