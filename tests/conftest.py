@@ -5,6 +5,7 @@ session: none of them keeps anything from one test to the next.
 """
 
 import itertools
+import os
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple, TypeAlias
@@ -12,6 +13,10 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+
+# Models of tests are small: threads of torch would wait for one another most of the time, above all
+# where other programs run. Here before anything loads torch, and for commands that tests run.
+_ = os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 Matrix: TypeAlias = NDArray[np.float64]
 Layers: TypeAlias = list[Matrix]

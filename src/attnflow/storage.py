@@ -37,10 +37,12 @@ def write(path: PathLike, record: Mapping[str, Stored]) -> None:
 
 
 @contextmanager
-def whole_file(path: Path) -> Generator[Path]:
+def whole_file(
+    path: Path, *, advice: str = "Choose a folder that exists and is writable"
+) -> Generator[Path]:
     """Another name to write to; the file gets its own when all of it is there.
 
-    An interrupted write, or a full disk, leaves an earlier file as it was.
+    An interrupted write, or a full disk, leaves an earlier file as it was. `advice` ends the error.
     """
     # In the same folder, since only there is the last step a rename. Not from `tempfile`, whose
     # files only their owner may read.
@@ -49,9 +51,8 @@ def whole_file(path: Path) -> Generator[Path]:
         yield draft
         _ = draft.replace(path)
     except OSError as reason:
-        raise InputError(
-            f"{path} cannot be written: {reason}. Choose a folder that exists and is writable"
-        ) from reason
+        said = reason.strerror or reason
+        raise InputError(f"{path} cannot be written: {said}. {advice}") from reason
     finally:
         with suppress(OSError):
             draft.unlink()

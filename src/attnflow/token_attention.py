@@ -194,36 +194,15 @@ class TokenAttention:
                 f"the scores go to layer {onto}, whose nodes are no characters of a text; compute "
                 "them with onto=0"
             )
-        kept = self.origin.text if self.origin else None
-        text = kept if text is None else text
-        if not isinstance(cast("object", text), str):
-            raise InputError(f"text is {text!r}; the text that the model read is wanted")
-        text = cast("str", text)
-        if kept not in (None, text):
-            raise InputError(
-                f"the text begins with {text[:20]!r}, and is not the one that the model read: that "
-                f"is in origin.text and begins with {kept[:20]!r}; leave text out"
-            )
-        spans = self.origin.spans if self.origin else None
-        if spans is None:
-            spans = words.align(self.tokens, text)
-        found = words.grouped(spans, text)
-        scores, numbers = words.merged(self.scores, self.queries, found, rows=queries)
+        read = words.reading(self.tokens, text, self.origin)
+        scores, numbers = words.merged(self.scores, self.queries, read.words, rows=queries)
         scores.setflags(write=False)
-        given = len(self.tokens) - (self.origin.generated if self.origin else 0)
         changed: dict[str, Any] = {
             "scores": scores,
-            "tokens": [
-                text[slice(*word.span)] if word.span else self.tokens[word.pieces[0]]
-                for word in found
-            ],
+            "tokens": read.names,
             "queries": numbers,
             "settings": {**self.settings, "words": queries},
-            "origin": Origin(
-                spans=tuple(word.span for word in found),
-                generated=sum(word.pieces[0] >= given for word in found),
-                text=self.origin.text if self.origin else None,
-            ),
+            "origin": read.origin,
         }
         return type(self)(**(self._fields() | changed))
 

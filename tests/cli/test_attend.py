@@ -281,7 +281,7 @@ def test_progress_is_counted_in_lines(
     def bar(*_label: str, **_times: object) -> Generator[Callable[[int, int], None]]:
         yield lambda done, total: reports.append((done, total))
 
-    monkeypatch.setattr("attnflow.cli._attending.progress_bar", bar)
+    monkeypatch.setattr("attnflow.cli._loading.progress_bar", bar)
     options = ["--batch-size", 2, "--out", tmp_path / "many"]
     assert run("attend", saved("bert"), "--batch-file", batch_file, *options).exit_code == 0
     assert reports == [(0, 5), (2, 5), (4, 5)]

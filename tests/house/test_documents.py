@@ -116,16 +116,15 @@ def _make(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_make_demo_prints_raw_rollout_and_flow(tmp_path: Path) -> None:
+def test_make_demo_explains_a_sentence(tmp_path: Path) -> None:
     # A stand-in for .venv that is this very environment, already set up.
     (tmp_path / "bin").symlink_to(Path(sys.executable).parent)
-    (tmp_path / ".core").touch()
-    result = _make("demo", f"VENV={tmp_path}", f"DEMO={tmp_path}/demo.npz")
+    (tmp_path / ".models").touch()
+    result = _make("demo", f"VENV={tmp_path}")
     assert result.returncode == 0, result.stderr
-    for method in ("raw", "rollout", "flow"):
-        assert re.search(rf"^{method}, layer 6", result.stdout, re.MULTILINE)
-    assert "5 cabinets" in result.stdout
-    assert "Saturated: " in result.stdout
+    assert re.search(r"^singular 0\.", result.stdout, re.MULTILINE)
+    for word in ("raw", "rollout", "flow", "blank-out", "input gradient", "cabinets"):
+        assert word in result.stdout
 
 
 def test_the_readmes_make_targets_exist() -> None:

@@ -8,7 +8,10 @@ from typer.core import TyperCommand
 from attnflow import __version__
 from attnflow.cli._attend import attend
 from attnflow.cli._compute import compute
+from attnflow.cli._explain import explain_command
 from attnflow.cli._generate import generate
+from attnflow.cli._reproduce import app as reproduce_app
+from attnflow.cli._train import app as train_app
 
 _HELP = """How much each position of a transformer takes from each input token.
 
@@ -43,6 +46,9 @@ class _Command(TyperCommand):
 _ = app.command(cls=_Command)(compute)
 _ = app.command(cls=_Command)(attend)
 _ = app.command(cls=_Command)(generate)
+_ = app.command("explain", cls=_Command)(explain_command)
+app.add_typer(reproduce_app)
+app.add_typer(train_app)
 
 
 def _print_version(asked: bool) -> None:  # noqa: FBT001 - typer calls it

@@ -7,6 +7,7 @@ import typer
 
 from attnflow.cli._attending import Attending
 from attnflow.cli._exit_codes import exit_codes
+from attnflow.cli._model_options import AllowPickle, Device, RemoteCode, Truncate
 from attnflow.cli._options import wrong
 
 _BATCH_SIZE = 8  # chosen: the attention of 8 texts of 128 tokens takes 75 MB at BERT-base size
@@ -55,9 +56,7 @@ def attend(
         Literal["all", "mean"],
         typer.Option(help="Keep every head, or their mean only, in a fraction of the memory."),
     ] = "all",
-    truncate: Annotated[
-        bool, typer.Option("--truncate", help="Cut off a text that is too long for the model.")
-    ] = False,
+    truncate: Truncate = False,
     generate: Annotated[
         int | None,
         typer.Option(
@@ -71,21 +70,9 @@ def attend(
             help="What the decoder of an encoder-decoder reads.  [default: its start token alone]",
         ),
     ] = None,
-    allow_pickle: Annotated[
-        bool,
-        typer.Option(
-            "--allow-pickle", help="Load weights from a pickle, which can run code; off by default."
-        ),
-    ] = False,
-    remote_code: Annotated[
-        bool,
-        typer.Option(
-            "--remote-code", help="Run the code that comes with the model; off by default."
-        ),
-    ] = False,
-    device: Annotated[
-        str | None, typer.Option(metavar="NAME", help="As in torch: cuda, mps, ….  [default: cpu]")
-    ] = None,
+    allow_pickle: AllowPickle = False,
+    remote_code: RemoteCode = False,
+    device: Device = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print what was written as one JSON document.")
     ] = False,

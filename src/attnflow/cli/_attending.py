@@ -1,8 +1,7 @@
 """The work of `attnflow attend`: load, attend, save, and say what was written."""
 
 import json
-from collections.abc import Callable, Generator, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -11,25 +10,17 @@ import typer
 
 from attnflow import models
 from attnflow.attention import Attention
+from attnflow.cli._loading import loaded_model, loading, naming_options
 from attnflow.cli._notes import sinks_note
 from attnflow.cli._options import output_folder, output_path
-from attnflow.cli._progress import progress_bar
 from attnflow.cli._texts import encodable, lines, one_text
 from attnflow.encoder_decoder import EncoderDecoderAttention
-from attnflow.errors import AttnflowError, InputError
+from attnflow.errors import InputError
 
 AnyAttention: TypeAlias = Attention | EncoderDecoderAttention
 
-# What the library calls the settings that users of the command know as options.
-_OPTIONS = {
-    "allow_pickle=True": "--allow-pickle",
-    "remote_code=True": "--remote-code",
-    "truncate=True": "--truncate",
-}
-_LOADING = "loading the model"
-_LOADING_LINE = "loading the model; one that is not in the cache yet comes over the network"
-# Seconds. Chosen: torch and a model on disk take some of them, which is not worth a line in a log.
-_LINE_AFTER = 20.0
+# What saves memory.
+_REMEDY = "--heads mean, a shorter text or a smaller --batch-size"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +38,8 @@ class Attending:
         if target is not None:
             target = encodable(target, option="--target")
         given = one_text(text, file)
-        with _progress() as progress, _naming_options():
-            loaded = self._loaded()
+        with loading("attention") as progress, naming_options(_REMEDY):
+            loaded = loaded_model(self.model, self.load_settings)
             progress(0, 1)
             attention = models.attend(
                 loaded.model, loaded.tokenizer, given, target=target, **self.settings
@@ -63,8 +54,8 @@ class Attending:
         out = output_folder(out, option="--out", suffix=suffix)
         width = max(5, len(str(len(texts))))
         files: list[dict[str, Any]] = []
-        with _progress() as progress, _naming_options():
-            loaded = self._loaded()
+        with loading("attention") as progress, naming_options(_REMEDY):
+            loaded = loaded_model(self.model, self.load_settings)
             for start in range(0, len(texts), batch_size):
                 progress(start, len(texts))
                 batch = self._attended(loaded, texts[start : start + batch_size], start + 1)
@@ -79,15 +70,6 @@ class Attending:
             f"wrote {out}: attention for {named}",
         )
         self._note(loaded)
-
-    def _loaded(self) -> models.Loaded:
-        loaded = models.load(self.model, **self.load_settings)
-        if loaded.tokenizer is None:
-            raise InputError(
-                f"{self.model} has no tokenizer, so it reads no text. For images and sound use "
-                "attnflow.models.attend in Python, with what the model's processor gives"
-            )
-        return loaded
 
     def _attended(
         self, loaded: models.Loaded, texts: list[str], first: int
@@ -118,32 +100,6 @@ class Attending:
             note := sinks_note(attention, remedy="attnflow compute --without")
         ):
             typer.echo(note, err=True)
-
-
-@contextmanager
-def _naming_options() -> Generator[None]:
-    """Word the advice in errors as options of the command."""
-    try:
-        yield
-    except AttnflowError as error:
-        message = str(error)
-        for setting, option in _OPTIONS.items():
-            message = message.replace(setting, option)
-        raise type(error)(message) from error
-    except (MemoryError, RuntimeError) as error:
-        # torch has no type for it on the CPU; these are its words, there and on other devices.
-        if not isinstance(error, MemoryError) and "memory" not in str(error):
-            raise
-        raise InputError(
-            "there is not enough memory for the attention of this text; try --heads mean, a "
-            "shorter text or a smaller --batch-size"
-        ) from error
-
-
-def _progress() -> AbstractContextManager[Callable[[int, int], None]]:
-    return progress_bar(
-        "attention", starting=_LOADING, starting_line=_LOADING_LINE, line_after=_LINE_AFTER
-    )
 
 
 def _described(attention: AnyAttention) -> dict[str, Any]:

@@ -22,7 +22,7 @@ def table(token_attention: TokenAttention, layer: int, *, width: int | None) -> 
     its highest scores instead. None is any width.
     """
     rows = token_attention.scores[token_attention.layers.index(layer)]
-    tokens = [_printable(token) for token in token_attention.tokens]
+    tokens = [printable(token) for token in token_attention.tokens]
     queries = [position_name(query, tokens) for query in token_attention.queries]
     cells = [["", *tokens]]
     cells += [[name, *map(_number, row.tolist())] for name, row in zip(queries, rows, strict=True)]
@@ -102,6 +102,6 @@ def _width(text: str) -> int:
     return cell_len(text)
 
 
-def _printable(token: str) -> str:
+def printable(token: str) -> str:
     """The token with line breaks, escapes and the like spelled out, so that it cannot act."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in token)

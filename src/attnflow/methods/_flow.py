@@ -71,8 +71,8 @@ def flow(
         earlier tokens, also those out of the window of a model with sliding windows. Not for
         encoder-decoders. Twice the pairs are solved; `saturated` is about the flow before.
     threads
-        How many tokens are solved at a time, by default and at most one a core. Scores do not
-        depend on it.
+        How many tokens are solved at a time, at most one a core; by default that, or one where
+        there is little to do. Scores do not depend on it.
     progress
         Called with (pairs done, pairs in all) as the work goes on.
 

@@ -12,6 +12,5 @@ def require(*packages: str) -> None:
     for package in packages:
         if importlib.util.find_spec(package) is None:
             raise MissingDependencyError(
-                f"attnflow.models needs {package}, which is not installed; "
-                'run pip install "attnflow[models]"'
+                f'models need {package}, which is not installed; run pip install "attnflow[models]"'
             )

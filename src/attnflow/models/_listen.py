@@ -36,7 +36,7 @@ def listen(model: nn.Module, inputs: Mapping[str, Any], hear: Hear, *, fused: bo
     import torch
 
     heard = Heard(model, inputs, hear)
-    with torch.no_grad(), evaluating(model), _as_written():
+    with torch.no_grad(), evaluating(model), as_written():
         for way in _ways(model):
             way(model, inputs, heard.hear, fused=fused)
             if heard:
@@ -91,7 +91,7 @@ def explaining(what: str, advice: str) -> Generator[None]:
         ) from reason
 
 
-def _as_written() -> contextlib.AbstractContextManager[Any]:
+def as_written() -> contextlib.AbstractContextManager[Any]:
     """What `torch.compile` made is run as it was written: compiled code calls no ear."""
     if "torch._dynamo" not in sys.modules:  # nothing is compiled, and loading it takes seconds
         return contextlib.nullcontext()

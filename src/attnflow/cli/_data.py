@@ -1,0 +1,31 @@
+"""Agreement sentences that a command is pointed at."""
+
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+from attnflow.paper import Splits, load_splits
+
+_SHOWN = 5  # malformed rows; chosen as enough to find what is wrong
+
+Data: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="Folder with linzen/ and linzen-sentences/, or with the authors' "
+        "agr_50_mostcommon_10K.tsv(.gz).  [default: generated sentences]",
+    ),
+]
+
+
+def read_splits(folder: Path) -> Splits:
+    """The sentences of a folder; stderr tells which rows could not be read."""
+    splits = load_splits(folder)
+    if bad := splits.malformed:
+        typer.echo(f"note: {len(bad)} rows could not be read and are left out:", err=True)
+        for path, line, reason in bad[:_SHOWN]:
+            typer.echo(f"  {path}, line {line}: {reason}", err=True)
+        if len(bad) > _SHOWN:
+            typer.echo(f"  … and {len(bad) - _SHOWN} more", err=True)
+    return splits

@@ -1,0 +1,148 @@
+"""`attnflow explain`: a text in; prediction, token attention and importance out."""
+
+import json
+import math
+from pathlib import Path
+from typing import Annotated, Any, cast
+
+import typer
+
+from attnflow.cli._exit_codes import exit_codes
+from attnflow.cli._explanation_table import explanation_table, unknown_words
+from attnflow.cli._loading import loaded_model, loading, naming_options
+from attnflow.cli._model_options import AllowPickle, Device, RemoteCode, Truncate
+from attnflow.cli._options import wrong
+from attnflow.cli._texts import one_text
+from attnflow.explain import METHODS, Explanation, explain
+from attnflow.token_attention import Method
+
+
+@exit_codes()
+def explain_command(
+    text: Annotated[
+        str | None,
+        typer.Argument(metavar="TEXT", help="The text, or - to read it from standard input."),
+    ] = None,
+    *,
+    file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Read the text from this file.")
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL",
+            help="Folder of a Hugging Face classifier or language model, or the id of one on the "
+            "hub.  [default: the paper's verb-number model, which comes with attnflow]",
+        ),
+    ] = None,
+    layer: Annotated[
+        int | None, typer.Option(min=1, metavar="L", help="Layer that attends.  [default: last]")
+    ] = None,
+    query: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            metavar="I",
+            help="Position that attends.  [default: the one whose output is read: CLS, the mask, "
+            "or the last]",
+        ),
+    ] = None,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="raw|rollout|flow",
+            help="How layers compose; may be given several times.  [default: all three]",
+        ),
+    ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Answer that importance is about: a class or token, by name or number.  "
+            "[default: the model's own]",
+        ),
+    ] = None,
+    replace: Annotated[
+        str,
+        typer.Option(
+            metavar="unk|mask|pad|ID", help="What stands for a token that is blanked out."
+        ),
+    ] = "unk",
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON document instead of a table.")
+    ] = False,
+    truncate: Truncate = False,
+    threads: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Threads for flow.  [default: all cores]")
+    ] = None,
+    allow_pickle: AllowPickle = False,
+    remote_code: RemoteCode = False,
+    device: Device = None,
+) -> None:
+    """Explain what a model answers to a text.
+
+    Prints the prediction, and for each token raw attention, rollout and flow beside blank-out and
+    input gradients, which say what the answer depends on. The verb-number model reads the words
+    before a verb and tells whether the verb is singular or plural.
+    """
+    if (text is None) == (file is None):
+        raise wrong("TEXT", "give one text: TEXT, - for the standard input, or --file")
+    methods = _methods(method)
+    given = one_text(text, file)
+    load_settings = {"allow_pickle": allow_pickle, "remote_code": remote_code, "device": device}
+    with loading("explaining") as progress, naming_options("a shorter text"):
+        loaded = loaded_model(model, load_settings)
+        progress(0, 1)
+        explanation = explain(
+            loaded.model,
+            loaded.tokenizer,
+            given,
+            layer=layer,
+            query=query,
+            methods=methods,
+            target=_number_or_name(target),
+            replace=_number_or_name(replace),
+            truncate=truncate,
+            threads=threads,
+        )
+    unknown = unknown_words(explanation, loaded.tokenizer)
+    if as_json:
+        typer.echo(json.dumps(_document(explanation, model, unknown)))
+    else:
+        explanation_table(explanation, unknown)
+    if unknown:
+        words = ", ".join(dict.fromkeys(unknown.values()))
+        typer.echo(f"note: not in the model's vocabulary: {words}", err=True)
+
+
+def _methods(names: list[str] | None) -> tuple[Method, ...]:
+    for name in names or ():
+        if name not in METHODS:
+            raise wrong("--method", f"got {name!r}; use {', '.join(METHODS)}")
+    return tuple(cast("list[Method]", names)) if names else METHODS
+
+
+def _number_or_name(value: str | None) -> int | str | None:
+    return int(value) if value is not None and value.isascii() and value.isdigit() else value
+
+
+def _document(
+    explanation: Explanation, model: str | None, unknown: dict[int, str]
+) -> dict[str, Any]:
+    return {
+        "text": explanation.text,
+        "model": model or "verb-number",
+        "tokens": explanation.tokens,
+        "unknown": {str(position): word for position, word in unknown.items()},
+        "prediction": {
+            "label": explanation.prediction.label,
+            "probabilities": dict(explanation.prediction.probabilities),
+        },
+        "scores": {name: each.scores[0, 0].tolist() for name, each in explanation.scores.items()},
+        "importance": {name: each.values.tolist() for name, each in explanation.importance.items()},
+        "correlations": {
+            importance: {name: None if math.isnan(rho) else rho for name, rho in row.items()}
+            for importance, row in explanation.correlations().items()
+        },
+        "settings": explanation.settings(),
+    }

@@ -1,0 +1,242 @@
+"""`attnflow reproduce`: the paper's tables, beside the paper's numbers."""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeAlias
+
+import numpy as np
+import typer
+
+from attnflow import paper
+from attnflow.cli._data import Data, read_splits
+from attnflow.cli._exit_codes import exit_codes
+from attnflow.cli._loading import loading
+from attnflow.cli._options import wrong
+from attnflow.errors import InputError
+from attnflow.evaluate import LayerTable, check_path
+
+app = typer.Typer(
+    name="reproduce",
+    help="The tables of the paper, computed anew and printed beside the paper's numbers.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+Samples: TypeAlias = Annotated[
+    int, typer.Option(min=1, metavar="N", help="Sentences to take; all where there are fewer.")
+]
+Model: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FOLDER",
+        help="A model of attnflow train verb-number.  [default: the one that comes with attnflow]",
+    ),
+]
+Seed: TypeAlias = Annotated[int, typer.Option(min=0, metavar="N", help="Chooses the sentences.")]
+Out: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Write the table to this .md, .csv or .parquet file as well, and the numbers of every "
+        "sentence beside it (FILE.sentences.csv or .parquet).",
+    ),
+]
+Json: TypeAlias = Annotated[
+    bool, typer.Option("--json", help="Print one JSON document instead of a table.")
+]
+
+
+@app.command("table-1")
+@exit_codes()
+def table_1(
+    *,
+    samples: Samples = 2000,
+    data: Data = None,
+    model: Model = None,
+    seed: Seed = 0,
+    replace: Annotated[
+        Literal["unk", "mask", "pad"],
+        typer.Option(
+            help="What stands for a word that is blanked out: unk, which training never showed, as "
+            "in the paper; mask, which it showed in the place of hidden words; pad."
+        ),
+    ] = "unk",
+    out: Out = None,
+    as_json: Json = False,
+) -> None:
+    """Table 1: token attention of CLS against blank-out, by layer.
+
+    Spearman's rank correlation over the tokens of a sentence; mean ± standard deviation over
+    sentences.
+    """
+    made = _Making(samples, data, model, seed, out, as_json)
+    made.table(
+        "Table 1: rank correlation with blank-out",
+        partial(paper.agreement_table, measure="blank_out", replace=replace),
+        paper.TABLE_1,
+    )
+
+
+@app.command("table-2")
+@exit_codes()
+def table_2(
+    *,
+    samples: Samples = 2000,
+    data: Data = None,
+    model: Model = None,
+    seed: Seed = 0,
+    reduce: Annotated[
+        Literal["norm", "input"],
+        typer.Option(
+            help="How the gradient of a word becomes one number: its norm, or its product with the "
+            "embedding. The sum, which the paper takes, is zero in this model."
+        ),
+    ] = "norm",
+    out: Out = None,
+    as_json: Json = False,
+) -> None:
+    """Table 2: token attention of CLS against input gradients, by layer.
+
+    Spearman's rank correlation over the tokens of a sentence; mean ± standard deviation over
+    sentences.
+    """
+    made = _Making(samples, data, model, seed, out, as_json)
+    made.table(
+        "Table 2: rank correlation with input gradients",
+        partial(paper.agreement_table, measure="input_gradient", reduce=reduce),
+        paper.TABLE_2,
+    )
+
+
+@app.command("subject")
+@exit_codes()
+def subject(
+    *,
+    samples: Samples = 2000,
+    data: Data = None,
+    model: Model = None,
+    seed: Seed = 0,
+    out: Out = None,
+    as_json: Json = False,
+) -> None:
+    """How often the highest-scoring word is the subject; not in the paper.
+
+    For each method and layer, and for blank-out and input gradients, over sentences whose subject
+    is known. The mean is a share from 0 to 1.
+    """
+    made = _Making(samples, data, model, seed, out, as_json)
+    made.table(
+        "Share of sentences whose highest-scoring word is the subject",
+        paper.subject_table,
+        None,
+        subject=True,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Making:
+    """What a command was asked for."""
+
+    samples: int
+    data: Path | None
+    model: Path | None
+    seed: int
+    out: Path | None
+    as_json: bool
+
+    def table(
+        self,
+        title: str,
+        compute: Callable[..., LayerTable],
+        published: Any,
+        *,
+        subject: bool = False,
+    ) -> None:
+        """Compute a table and give it out."""
+        self._check_out()
+        start = time.perf_counter()
+        with loading("sentences") as progress:
+            loaded = paper.load(self.model)
+            sentences, source = self._sentences(subject=subject)
+            table = compute(loaded.model, loaded.tokenizer, sentences, progress=progress)
+        total = time.perf_counter() - start
+        if self.as_json:
+            typer.echo(json.dumps(_document(title, table, published, source, total)))
+        else:
+            typer.echo(_printed(title, table, published, source, total))
+        if self.out is not None:
+            beside = table.save(self.out, published)
+            typer.echo(f"wrote {self.out} and {beside}", err=True)
+
+    def _check_out(self) -> None:
+        if self.out is not None:
+            try:
+                check_path(self.out)
+            except InputError as reason:
+                raise wrong("--out", str(reason)) from reason
+
+    def _sentences(self, *, subject: bool) -> tuple[list[paper.Prefix], str]:
+        """Sentences, and in words what they are."""
+        splits = None if self.data is None else read_splits(self.data)
+        found = paper.sample(splits, self.samples, seed=self.seed, subject=subject)
+        if not found:
+            known = " whose subject is known" if subject else ""
+            raise InputError(f"{self.data} has no sentence{known} that was not trained on")
+        kind = "generated sentences (no --data came)"
+        if splits is not None:
+            kind = "natural sentences that were not trained on"
+        return found, f"{len(found)} {kind}"
+
+
+def _printed(title: str, table: LayerTable, published: Any, source: str, total: float) -> str:
+    settings: Any = table.settings
+    seconds = settings["seconds"]
+    spent = ", ".join(f"{name.replace('_', ' ')} {each:.1f} s" for name, each in seconds.items())
+    # A share of sentences has no spread of its own.
+    text = table.markdown(published, std=published is not None)
+    reduced = settings.get("reduce")
+    how = [f"Input gradients: {_REDUCED[reduced]}."] if reduced in _REDUCED else []
+    return "\n".join([f"{title}, {source}", "", text, "", *how, f"{total:.1f} s: {spent}"])
+
+
+_REDUCED = {
+    "norm": "the norm over dimensions, since their sum, which the paper takes, is zero in a model "
+    "that reads its embeddings through LayerNorm",
+    "input": "gradient times embedding",
+}
+
+
+def _document(
+    title: str, table: LayerTable, published: Any, source: str, total: float
+) -> dict[str, Any]:
+    def numbers(values: Any) -> list[float | None]:
+        return [None if np.isnan(value) else float(value) for value in values]
+
+    rows = {
+        name: {
+            "mean": numbers(table.mean[place]),
+            "std": numbers(table.std[place]),
+            "undefined": table.undefined[place].tolist(),
+        }
+        for place, name in enumerate(table.rows)
+    }
+    document: dict[str, Any] = {
+        "title": title,
+        "sentences": len(table.texts),
+        "source": source,
+        "layers": table.layers,
+        "rows": rows,
+        "whole": {name: float(np.nanmean(each)) for name, each in table.whole.items()},
+        "settings": json.loads(json.dumps(dict(table.settings), default=dict)),
+        "seconds": round(total, 2),
+    }
+    if published is not None:
+        document["paper"] = {
+            name: {"mean": [m for m, _ in row], "std": [s for _, s in row]}
+            for name, row in published.items()
+        }
+    return document

@@ -1,0 +1,58 @@
+"""A table of layers as text for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from attnflow.evaluate._layer_table import LayerTable
+
+# Row → (mean, standard deviation) for each layer.
+Published: TypeAlias = Mapping[str, Sequence[tuple[float, float]]]
+
+
+def markdown(table: LayerTable, published: Published | None, *, std: bool) -> str:
+    """Mean ± standard deviation, each row followed by what was published; padded to columns."""
+    rows: list[list[str]] = [["", *(f"L{layer}" for layer in table.layers)]]
+    for name, means, stds in zip(table.rows, table.mean, table.std, strict=True):
+        pairs = zip(means.tolist(), stds.tolist(), strict=True)
+        rows.append([name, *(_cell(*pair, shown=std) for pair in pairs)])
+        if published and name in published:
+            theirs = (_cell(*pair, shown=std) for pair in published[name])
+            rows.append([f"{name}, paper", *theirs])
+    if table.undefined.any():
+        for name, counts in zip(table.rows, table.undefined, strict=True):
+            rows.append([f"{name}, undefined", *map(str, counts.tolist())])
+    if table.whole:
+        rows = [[*row, ""] for row in rows]
+        rows[0][-1] = "no layer"
+        empty = [""] * len(table.layers)
+        for name, values in table.whole.items():
+            mean, spread = float(np.nanmean(values)), float(np.nanstd(values))
+            rows.append([name, *empty, _cell(mean, spread, shown=std)])
+    return _aligned(rows)
+
+
+def _cell(mean: float, std: float, *, shown: bool) -> str:
+    if np.isnan(mean):
+        return "undefined"
+    return f"{mean:.2f} ± {std:.2f}" if shown else f"{mean:.2f}"
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> str:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        " | ".join(
+            cell.rjust(width) if number else cell.ljust(width)
+            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
+    ]
+    rule = "|".join(
+        "-" * (width + 1) + ("-", ":")[number > 0] for number, width in enumerate(widths)
+    )
+    head, *body = (f"| {line} |" for line in lines)
+    return "\n".join([head, f"|{rule}|", *body])

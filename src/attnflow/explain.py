@@ -1,0 +1,188 @@
+"""`explain`: what a model answers, what it attended to and what the answer depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from attnflow.attention import Attention
+from attnflow.errors import InputError, UnsupportedModelError
+from attnflow.evaluate import agreement
+from attnflow.html_table import html_table
+from attnflow.importance import blank_out, input_gradient, predict
+from attnflow.methods import flow, raw, rollout
+from attnflow.models import attend
+from attnflow.settings import thawed
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from torch import nn
+
+    from attnflow.importance import Importance, Prediction
+    from attnflow.token_attention import Method, TokenAttention
+
+METHODS: tuple[Method, ...] = ("raw", "rollout", "flow")
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Explanation:
+    """A prediction, and for each token what was attended to and what it counts for.
+
+    Parameters
+    ----------
+    text
+        What the model read.
+    prediction
+        What it answered.
+    scores
+        Token attention by method, of one layer and one query.
+    importance
+        Importance by method, for the answer in question.
+    """
+
+    text: str
+    prediction: Prediction
+    scores: Mapping[Method, TokenAttention]
+    importance: Mapping[str, Importance]
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """The tokens that everything is about."""
+        return next(iter(self.importance.values())).tokens
+
+    @property
+    def layer(self) -> int:
+        """The layer that attends."""
+        return next(iter(self.scores.values())).layers[0]
+
+    @property
+    def query(self) -> int:
+        """The position that attends."""
+        return next(iter(self.scores.values())).queries[0]
+
+    def columns(self) -> dict[str, NDArray[np.float64]]:
+        """One number a token, by what it is."""
+        attention = {name: each.scores[0, 0] for name, each in self.scores.items()}
+        return {**attention, **{name: each.values for name, each in self.importance.items()}}
+
+    def correlations(self) -> dict[str, dict[str, float]]:
+        """Importance → method → Spearman's rank correlation of the two; NaN where undefined."""
+        return {
+            name: {
+                method: float(agreement(scores, values, query=self.query)[0])
+                for method, scores in self.scores.items()
+            }
+            for name, values in self.importance.items()
+        }
+
+    def settings(self) -> dict[str, Any]:
+        """How all of it was made."""
+        results = {**self.scores, **self.importance}
+        made = {name: thawed(each.settings) for name, each in results.items()}
+        return {"layer": self.layer, "query": self.query, **made}
+
+    def __repr__(self) -> str:
+        return f"Explanation({self.prediction!r}, tokens={len(self.tokens)}, layer={self.layer})"
+
+    def _repr_html_(self) -> str:
+        columns = self.columns()
+        rows = [
+            [token, *(f"{values[place]:.3f}" for values in columns.values())]
+            for place, token in enumerate(self.tokens)
+        ]
+        caption = f"{self.prediction!r}, layer {self.layer}, query {self.query}"
+        return html_table(caption, ["token", *columns], rows)
+
+
+def explain(
+    model: nn.Module,
+    tokenizer: Any,
+    text: str,
+    *,
+    layer: int | None = None,
+    query: int | None = None,
+    methods: Sequence[Method] = METHODS,
+    target: int | str | None = None,
+    replace: Any = "unk",
+    truncate: bool = False,
+    threads: int | None = None,
+) -> Explanation:
+    """What a model answers to a text, what it attended to and what the answer depends on.
+
+    Parameters
+    ----------
+    model, tokenizer
+        A classifier, or a masked or causal language model, and its tokenizer.
+    text
+        What it reads.
+    layer
+        The layer that attends; the last by default.
+    query
+        The position that attends. By default the one whose output is read: that of the mask or the
+        last one of a language model, the last of a causal classifier, else the first, where CLS
+        stands.
+    methods
+        "raw", "rollout", "flow", or some of them.
+    target
+        The answer that importance is about, by number or name; by default the model's own.
+    replace
+        What stands for a token in `blank_out`: "unk", "mask", "pad" or the id of a token.
+    truncate
+        Cut a text that is too long for the model; by default it is an InputError.
+    threads
+        Threads for flow; all cores by default.
+
+    Notes
+    -----
+    One forward pass for attention, one for each token (`blank_out`) and one with gradients.
+
+    Examples
+    --------
+    >>> from attnflow import paper
+    >>> from attnflow.explain import explain
+    >>> shipped = paper.load()
+    >>> e = explain(shipped.model, shipped.tokenizer, "the key to the cabinets")
+    >>> e.prediction.label, e.tokens
+    ('singular', ('[CLS]', 'the', 'key', 'to', 'the', 'cabinets', '<?>'))
+    """
+    wanted = _checked(methods)
+    attention = attend(model, tokenizer, text, truncate=truncate)
+    if not isinstance(attention, Attention):
+        raise UnsupportedModelError(
+            f"{type(model).__name__} reads one text and writes another, and explain is about the "
+            "tokens of one; use attnflow.models.attend and attnflow.importance"
+        )
+    prediction = predict(model, tokenizer, text, truncate=truncate)
+    if query is None:
+        last = attention.n_tokens - 1 if attention.causal else 0
+        query = last if prediction.position is None else prediction.position
+    layer = attention.n_layers if layer is None else layer
+    rows: dict[str, Any] = {"layers": [layer], "queries": [query]}
+    asked: dict[str, Any] = {"target": target, "truncate": truncate}
+    compute: dict[Method, Callable[[], TokenAttention]] = {
+        "raw": lambda: raw(attention, **rows),
+        "rollout": lambda: rollout(attention, **rows),
+        "flow": lambda: flow(attention, **rows, threads=threads),
+    }
+    return Explanation(
+        text,
+        prediction,
+        {method: compute[method]() for method in wanted},
+        {
+            "blank_out": blank_out(model, tokenizer, text, replace=replace, **asked),
+            "input_gradient": input_gradient(model, tokenizer, text, **asked),
+        },
+    )
+
+
+def _checked(methods: Sequence[Method]) -> tuple[Method, ...]:
+    given = (methods,) if isinstance(methods, str) else tuple(methods)
+    for each in given:
+        if each not in METHODS:
+            raise InputError(f"method is {each!r}; use one of {', '.join(METHODS)}")
+    if not given:
+        raise InputError(f"methods is empty; give at least one of {', '.join(METHODS)}")
+    return cast("tuple[Method, ...]", tuple(dict.fromkeys(given)))

@@ -1,0 +1,76 @@
+"""Prediction: what a model answers."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from attnflow.errors import InputError
+from attnflow.html_table import html_table
+
+# So that the table fits a notebook's page; chosen by eye.
+_ROWS_SHOWN = 30
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Prediction:
+    """What a model answers to one input, and how sure it is.
+
+    Parameters
+    ----------
+    label
+        The most probable class, or token of a language model.
+    probabilities
+        By the names of the classes, in the order that the model has them; of a language model, of
+        the most probable tokens, the best first. Read-only.
+    position
+        The position that answers, of a model that does so at every one; None for one answer to the
+        whole input.
+
+    Examples
+    --------
+    >>> from attnflow.importance import Prediction
+    >>> p = Prediction("plural", {"singular": 0.02, "plural": 0.98})
+    >>> p
+    Prediction('plural', probability=0.98)
+    >>> p.probabilities["singular"]
+    0.02
+    """
+
+    label: str
+    probabilities: Mapping[str, float]
+    position: int | None = None
+
+    def __post_init__(self) -> None:
+        each = {str(name): float(p) for name, p in dict(self.probabilities).items()}
+        for name, p in each.items():
+            if not 0 <= p <= 1:  # also when it is NaN
+                raise InputError(f"the probability of {name!r} is {p}; 0 to 1 is wanted")
+        if self.label not in each:
+            raise InputError(
+                f"label is {self.label!r}, and there are probabilities of {', '.join(each)}; the "
+                "label is one of them"
+            )
+        object.__setattr__(self, "probabilities", MappingProxyType(each))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Through the constructor, since a read-only mapping cannot be pickled.
+        make = functools.partial(type(self), self.label, dict(self.probabilities), self.position)
+        return make, ()
+
+    def __hash__(self) -> int:
+        return hash((self.label, self.position))
+
+    def __repr__(self) -> str:
+        at = "" if self.position is None else f", position={self.position}"
+        return f"Prediction({self.label!r}, probability={self.probabilities[self.label]:.3g}{at})"
+
+    def _repr_html_(self) -> str:
+        """The probabilities, as far as they fit."""
+        pairs = list(self.probabilities.items())
+        rows = [[name, f"{p:.3g}"] for name, p in pairs[:_ROWS_SHOWN]]
+        more = f", the first {_ROWS_SHOWN} of {len(pairs)}" if len(pairs) > _ROWS_SHOWN else ""
+        return html_table(f"{self!r}{more}", ["answer", "probability"], rows)

@@ -1,0 +1,192 @@
+"""`attnflow explain`, with the shipped model and with others."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import transformers as hf
+from scipy.stats import spearmanr
+from tokenizers import Tokenizer, models, pre_tokenizers
+from typer.testing import Result
+
+import attnflow as af
+from attnflow import paper
+from attnflow.importance import blank_out, input_gradient
+from attnflow.models import attend
+
+Run = Callable[..., Result]
+TEXT = "the key to the cabinets"
+TOKENS = ["[CLS]", "the", "key", "to", "the", "cabinets", "<?>"]
+
+
+def _document(result: Result) -> dict[str, Any]:
+    assert result.exit_code == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def test_json_has_prediction_scores_and_importance_of_every_token(run: Run) -> None:
+    document = _document(run("explain", TEXT, "--json"))
+    assert document["tokens"] == TOKENS
+    assert document["prediction"]["label"] == "singular"
+    assert list(document["prediction"]["probabilities"]) == ["singular", "plural"]
+    assert sum(document["prediction"]["probabilities"].values()) == pytest.approx(1)
+    assert set(document["scores"]) == {"raw", "rollout", "flow"}
+    assert set(document["importance"]) == {"blank_out", "input_gradient"}
+    for numbers in (*document["scores"].values(), *document["importance"].values()):
+        assert len(numbers) == len(TOKENS)
+    assert document["settings"]["layer"] == 6
+    assert document["settings"]["query"] == 0
+
+
+def test_the_numbers_are_those_of_the_library(run: Run) -> None:
+    document = _document(run("explain", TEXT, "--json"))
+    shipped = paper.load()
+    attention = attend(shipped.model, shipped.tokenizer, TEXT)
+    for name, method in (("raw", af.raw), ("rollout", af.rollout), ("flow", af.flow)):
+        expected = method(attention, layers=[6], queries=[0]).scores[0, 0]
+        assert document["scores"][name] == expected.tolist()
+    for name, method in (("blank_out", blank_out), ("input_gradient", input_gradient)):
+        expected = method(shipped.model, shipped.tokenizer, TEXT).values
+        assert document["importance"][name] == expected.tolist()
+
+
+def test_correlations_are_those_of_scipy(run: Run) -> None:
+    document = _document(run("explain", TEXT, "--json"))
+    for importance, row in document["correlations"].items():
+        for method, rho in row.items():
+            peer: Any = spearmanr(document["scores"][method], document["importance"][importance])
+            assert rho == pytest.approx(peer.statistic)
+
+
+def test_changing_the_number_of_the_subject_flips_the_answer(run: Run) -> None:
+    assert _document(run("explain", TEXT, "--json"))["prediction"]["label"] == "singular"
+    other = _document(run("explain", "the keys to the cabinets", "--json"))
+    assert other["prediction"]["label"] == "plural"
+
+
+def test_the_table_shows_a_line_for_each_token_and_the_correlations(run: Run) -> None:
+    result = run("explain", TEXT)
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    assert lines[0].startswith("singular 0.9")
+    assert lines[1] == "Layer 6, from 0 [CLS]"
+    rows = [line for line in lines if line.startswith(tuple(TOKENS))]
+    assert [row.split()[0] for row in rows] == TOKENS
+    assert any(line.startswith("blank-out") for line in lines)
+
+
+def test_layer_query_and_methods_can_be_chosen(run: Run) -> None:
+    options = ["--layer", 2, "--query", 6, "--method", "flow", "--method", "raw", "--json"]
+    document = _document(run("explain", TEXT, *options))
+    assert list(document["scores"]) == ["flow", "raw"]
+    shipped = paper.load()
+    expected = af.flow(attend(shipped.model, shipped.tokenizer, TEXT), layers=[2], queries=[6])
+    assert document["scores"]["flow"] == expected.scores[0, 0].tolist()
+
+
+def test_importance_is_of_the_answer_asked_for(run: Run) -> None:
+    own = _document(run("explain", TEXT, "--json"))["settings"]["blank_out"]
+    other = _document(run("explain", TEXT, "--target", "plural", "--json"))["settings"]["blank_out"]
+    assert (own["target_name"], other["target_name"]) == ("singular", "plural")
+    assert own["whole"] + other["whole"] == pytest.approx(1)
+    assert "importance is for plural" in run("explain", TEXT, "--target", "1").stdout
+
+
+def test_unknown_words_are_shown_as_such(run: Run) -> None:
+    result = run("explain", "The qwertyish key", "--json")
+    document = _document(result)
+    assert document["tokens"][2] == "[UNK]"
+    assert document["unknown"] == {"2": "qwertyish"}
+    assert "not in the model's vocabulary: qwertyish" in result.stderr
+    assert "[UNK] (qwertyish)" in run("explain", "The qwertyish key").stdout
+
+
+def test_text_comes_from_a_file_too(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "text.txt"
+    _ = path.write_text(f"{TEXT}\n", encoding="utf-8")
+    assert _document(run("explain", "--file", path, "--json"))["tokens"] == TOKENS
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        ([], 2, "give one text"),
+        ([TEXT, "--file", "x.txt"], 2, "give one text"),
+        ([""], 1, "TEXT is empty"),
+        ([" "], 1, "no token"),
+        ([TEXT, "--method", "best"], 2, "use raw, rollout, flow"),
+        ([TEXT, "--layer", "7"], 1, "layer 7"),
+        ([TEXT, "--layer", "0"], 2, "--layer"),
+        ([TEXT, "--query", "7"], 1, "7"),
+        ([TEXT, "--target", "dual"], 1, "singular, plural"),
+        ([TEXT, "--replace", "nothing"], 1, "unk"),
+        ([TEXT, "--model", "no/such/folder"], 1, "no/such/folder"),
+        (["word " * 100], 1, "--truncate"),
+    ],
+)
+def test_bad_input_is_one_line(run: Run, arguments: list[str], code: int, told: str) -> None:
+    result = run("explain", *arguments)
+    assert result.exit_code == code
+    assert told in result.stderr
+    assert "Traceback" not in result.stderr
+    assert result.stdout == ""
+
+
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[MASK]", "good", "bad", "a", "film"]
+SMALL: dict[str, Any] = {
+    "vocab_size": len(WORDS),
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 24,
+    "max_position_embeddings": 12,
+    "pad_token_id": 0,
+}
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Callable[[Any], Path]:
+    """The folder of a small model with random weights, and a tokenizer of whole words."""
+
+    def save(model: Any) -> Path:
+        names = {"unk_token": "[UNK]", "pad_token": "[PAD]", "mask_token": "[MASK]"}
+        numbers = {word: number for number, word in enumerate(WORDS)}
+        words = Tokenizer(models.WordLevel(numbers, unk_token=names["unk_token"]))
+        words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+        _ = hf.PreTrainedTokenizerFast(tokenizer_object=words, **names).save_pretrained(tmp_path)
+        model.save_pretrained(tmp_path)
+        return tmp_path
+
+    return save
+
+
+def test_any_classifier_is_explained(run: Run, saved: Callable[[Any], Path]) -> None:
+    config = hf.BertConfig(**SMALL, id2label={0: "bad", 1: "good"})
+    folder = saved(hf.BertForSequenceClassification(config))
+    document = _document(run("explain", "a good film", "--model", folder, "--json"))
+    assert set(document["prediction"]["probabilities"]) == {"bad", "good"}
+    assert document["tokens"] == ["a", "good", "film"]
+    assert document["settings"]["layer"] == 2
+
+
+def test_a_language_model_is_read_where_it_answers(run: Run, saved: Callable[[Any], Path]) -> None:
+    folder = saved(hf.BertForMaskedLM(hf.BertConfig(**SMALL)))
+    masked = _document(run("explain", "a [MASK] film", "--model", folder, "--json"))
+    assert masked["settings"]["query"] == 1
+    assert np.isclose(sum(masked["prediction"]["probabilities"].values()), 1)
+    config = hf.LlamaConfig(**SMALL, eos_token_id=None, bos_token_id=None)
+    folder = saved(hf.LlamaForCausalLM(config))
+    causal = _document(run("explain", "a good film", "--model", folder, "--json"))
+    assert causal["settings"]["query"] == 2
+
+
+def test_a_model_trained_by_the_command_is_known_by_its_folder(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "copy"
+    folder.mkdir()
+    for path in (Path(paper.__file__).parent / "verb-number").iterdir():
+        _ = (folder / path.name).write_bytes(path.read_bytes())
+    own, copy = run("explain", TEXT, "--json"), run("explain", TEXT, "--json", "--model", folder)
+    assert _document(copy)["scores"] == _document(own)["scores"]

@@ -1,0 +1,92 @@
+"""`attnflow reproduce`: tables beside the paper's, on few generated sentences."""
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import Result
+
+Run = Callable[..., Result]
+FEW = ["--samples", 5]
+
+
+@pytest.mark.parametrize("table", ["table-1", "table-2"])
+def test_tables_are_printed_beside_the_papers(run: Run, table: str) -> None:
+    result = run("reproduce", table, *FEW)
+    assert result.exit_code == 0, result.stderr
+    title, *lines = result.stdout.splitlines()
+    assert title.startswith(f"Table {table[-1]}: ")
+    assert title.endswith("5 generated sentences (no --data came)")
+    names = [line.split("|")[1].strip() for line in lines if line.startswith("| ")]
+    assert names == ["", "raw", "raw, paper", "rollout", "rollout, paper", "flow", "flow, paper"]
+    assert {"table-1": "0.69 ± 0.27", "table-2": "0.53 ± 0.33"}[table] in result.stdout
+    assert " s: " in lines[-1]
+    assert ("LayerNorm" in result.stdout) == (table == "table-2")
+
+
+def test_json_has_means_deviations_and_what_the_paper_has(run: Run) -> None:
+    document = json.loads(run("reproduce", "table-1", *FEW, "--json").stdout)
+    assert document["sentences"] == 5
+    assert document["layers"] == [1, 2, 3, 4, 5, 6]
+    for name in ("raw", "rollout", "flow"):
+        assert len(document["rows"][name]["mean"]) == len(document["paper"][name]["mean"]) == 6
+        assert document["rows"][name]["undefined"] == [0] * 6
+    assert document["paper"]["flow"]["mean"][5] == 0.70
+    assert {"blank_out", "rollout", "flow"} <= set(document["settings"]["seconds"])
+
+
+def test_the_numbers_of_every_sentence_are_kept(run: Run, tmp_path: Path) -> None:
+    out = tmp_path / "table.csv"
+    result = run("reproduce", "table-1", *FEW, "--out", out, "--json")
+    assert result.exit_code == 0
+    with (tmp_path / "table.sentences.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 5
+    mean = json.loads(result.stdout)["rows"]["flow"]["mean"][5]
+    assert sum(float(row["flow_6"]) for row in rows) / 5 == pytest.approx(mean)
+    assert str(out) in result.stderr
+
+
+def test_a_seed_chooses_the_sentences(run: Run, tmp_path: Path) -> None:
+    for name, seed in (("a", 0), ("b", 0), ("c", 1)):
+        out = tmp_path / f"{name}.csv"
+        assert run("reproduce", "table-2", *FEW, "--seed", seed, "--out", out).exit_code == 0
+    texts = {name: (tmp_path / f"{name}.sentences.csv").read_text("utf-8") for name in "abc"}
+    assert texts["a"] == texts["b"] != texts["c"]
+
+
+def test_subjects_have_shares_for_methods_and_importance(run: Run) -> None:
+    result = run("reproduce", "subject", *FEW)
+    assert result.exit_code == 0
+    for name in ("raw", "rollout", "flow", "blank_out", "input_gradient", "chance"):
+        assert f"| {name} " in result.stdout
+    assert "±" not in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (["table-1", "--out", "table.txt"], 2, "must end in .md"),
+        (["table-1", "--out", "no/such/table.md"], 2, "no folder"),
+        (["table-1", "--samples", "0"], 2, "--samples"),
+        (["table-1", "--data", "."], 1, "numpred.val"),
+        (["table-1", "--model", "."], 1, "not a verb-number model"),
+        (["table-9"], 2, "table-9"),
+    ],
+)
+def test_bad_input_is_told_before_any_work(
+    run: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    code: int,
+    told: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = run("reproduce", *arguments)
+    assert result.exit_code == code
+    assert told in result.stderr
+    assert "Traceback" not in result.stderr
+    assert list(tmp_path.iterdir()) == []

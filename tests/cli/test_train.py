@@ -1,0 +1,169 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import Result
+
+from attnflow import paper
+from attnflow.cli import _train as command
+from attnflow.paper import Mix, Recipe
+
+Run = Callable[..., Result]
+OnTerminal = Callable[..., str]
+SMALL = Recipe(epochs=2, batch=32, warmup=5, mix=Mix(generated=0))
+SENTENCES = 120
+# The program, with fewer sentences than it would take by itself.
+PROGRAM = f"""
+import sys
+from attnflow.cli import _train, main
+from attnflow.paper import *
+_train._SENTENCES, _train.SMALL = {SENTENCES}, {SMALL!r}
+sys.argv[0] = "attnflow"
+main()
+"""
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "_SENTENCES", SENTENCES)
+    monkeypatch.setattr(command, "SMALL", SMALL)
+
+
+def _program(*arguments: object) -> list[str]:
+    return [sys.executable, "-c", PROGRAM, "train", "verb-number", *map(str, arguments)]
+
+
+def _data(folder: Path) -> Path:
+    """A folder of all files, with two rows that cannot be read."""
+    (folder / "linzen").mkdir(parents=True)
+    (folder / "linzen-sentences").mkdir()
+    tags = ("VBZ", "VBP")
+    made = iter(paper.generate(900, seed=3))
+    for name, count in [("val", 200), *((f"test.{k}", 100) for k in range(1, 6))]:
+        rows = [f"{tags[p.number]}\t{' '.join(p.words)}" for p, _ in zip(made, range(count))]  # noqa: B905
+        if name == "val":
+            rows[4:4] = ["VBD\tthe key", "VBZ the key"]
+        _ = (folder / "linzen" / f"numpred.{name}").write_text("\n".join(rows))
+    for name in ("wiki-dev.txt", "wiki-test.txt"):
+        lines = ["sentence\tsubj_idx\tverb_idx\tverb_pos"]
+        for p, _ in zip(made, range(60)):  # noqa: B905
+            words = " ".join((*p.words, ("is", "are")[p.number]))
+            lines.append(f"{words}\t{p.subject}\t{len(p.words)}\t{tags[p.number]}")
+        _ = (folder / "linzen-sentences" / name).write_text("\n".join(lines))
+    return folder
+
+
+def test_without_data_it_trains_on_generated_sentences_and_says_so(
+    run: Run, tmp_path: Path
+) -> None:
+    result = run("train", "verb-number", "--out", tmp_path / "run")
+    assert result.exit_code == 0
+    assert "note: without --data it is trained on" in result.stderr
+    assert "generated sentences" in result.stderr
+    assert result.stderr.count("epoch ") == 2
+    assert "epoch 1 of 2: loss" in result.stderr
+    assert "only for resuming" in result.stdout
+    assert "accuracy: " in result.stdout
+    assert paper.load(tmp_path / "run").tokenizer is not None
+
+
+def test_json_is_one_document(run: Run, tmp_path: Path) -> None:
+    result = run("train", "verb-number", "--out", tmp_path / "run", "--epochs", "1", "--json")
+    document: dict[str, Any] = json.loads(result.stdout)
+    assert document["files"] == [
+        "README.md", "checkpoint.safetensors", "config.json", "model.safetensors",
+        "vocabulary.json",
+    ]  # fmt: skip
+    assert document["recipe"]["epochs"] == 1
+    assert document["data"] is None
+    assert 0 <= document["figures"]["test"]["distinct"] <= 1
+    assert set(document["figures"]["test_attractors"]) <= {"0", "1", "2", "3"}
+    assert document["seconds"] > 0
+
+
+def test_malformed_rows_are_counted_and_shown_and_the_rest_is_trained_on(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "Recipe", lambda: SMALL)
+    data = _data(tmp_path / "data")
+    result = run("train", "verb-number", "--data", data, "--out", tmp_path / "run")
+    assert result.exit_code == 0, result.stderr
+    assert "note: 2 rows could not be read and are left out:" in result.stderr
+    file = data / "linzen" / "numpred.val"
+    assert f"{file}, line 5: the verb is 'VBD', wanted is VBZ or VBP" in result.stderr
+    assert f"{file}, line 6: 1 tab-separated fields, wanted are 2" in result.stderr
+    card = (tmp_path / "run" / "README.md").read_text("utf-8")
+    assert "| numpred.val | 200 | 2 |" in card
+    assert "wiki-test prefixes" in result.stdout
+
+
+def test_a_folder_without_the_data_says_which_files_are_missing(run: Run, tmp_path: Path) -> None:
+    result = run("train", "verb-number", "--data", tmp_path, "--out", tmp_path / "run")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("error: the folder")
+    assert "lacks linzen/numpred.val, linzen/numpred.test.1" in result.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_run_with_other_settings_is_an_error_and_nothing_is_touched(
+    run: Run, tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    assert run("train", "verb-number", "--out", out, "--epochs", "1").exit_code == 0
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    result = run("train", "verb-number", "--out", out, "--epochs", "1", "--seed", "3")
+    assert result.exit_code == 1
+    assert "other settings: seed is 0 there and 3 here" in result.stderr
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+
+
+@pytest.mark.parametrize("option", ["--epochs", "--threads"])
+def test_none_of_something_is_wrong_usage(run: Run, tmp_path: Path, option: str) -> None:
+    result = run("train", "verb-number", "--out", tmp_path / "run", option, "0")
+    assert result.exit_code == 2
+    assert option in result.stderr
+
+
+def test_ctrl_c_saves_and_says_how_to_go_on_and_the_same_command_ends_alike(
+    run: Run, tmp_path: Path
+) -> None:
+    stopped, whole = tmp_path / "a run", tmp_path / "whole"
+    with subprocess.Popen(
+        _program("--out", stopped), stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if line.startswith("epoch 1 of 2"):
+                process.send_signal(signal.SIGINT)
+                break
+        rest = process.stderr.read()
+    assert process.returncode == 130
+    assert "interrupted; the last whole epoch is saved. To go on: " in rest
+    assert f"attnflow train verb-number --out '{stopped}'" in rest
+    assert "Traceback" not in rest
+    assert [path.name for path in stopped.iterdir()] == ["checkpoint.safetensors"]
+    result = run("train", "verb-number", "--out", stopped)
+    assert "going on after epoch 1 of 2" in result.stderr
+    assert run("train", "verb-number", "--out", whole).exit_code == 0
+    weights = "model.safetensors"
+    assert (stopped / weights).read_bytes() == (whole / weights).read_bytes()
+
+
+def test_on_a_terminal_a_bar_shows_loss_and_accuracy_and_a_line_stays(
+    on_terminal: OnTerminal, tmp_path: Path
+) -> None:
+    shown = on_terminal(
+        _program("--out", tmp_path / "run"),
+        stream="stderr",
+        env={**os.environ, "COLUMNS": "100", "TERM": "xterm"},
+    )
+    assert "epoch 1 of 2: loss" in shown
+    assert "accuracy" in shown
+    assert "%" in shown
+    assert "validation accuracy" in shown

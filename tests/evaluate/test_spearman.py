@@ -1,0 +1,60 @@
+"""Rank correlation, against scipy."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import spearmanr
+
+from attnflow.errors import InputError
+from attnflow.evaluate import spearman
+
+# Few distinct values, so that ties are common.
+values = st.integers(min_value=-3, max_value=3)
+rows = st.lists(st.tuples(values, values), min_size=2, max_size=30)
+
+
+@given(rows)
+@pytest.mark.filterwarnings("ignore:An input array is constant")
+def test_it_is_that_of_scipy_with_ties(pairs: list[tuple[int, int]]) -> None:
+    x, y = np.array(pairs, dtype=float).T
+    peer: Any = spearmanr(x, y)
+    ours, theirs = float(spearman(x, y)), float(peer.statistic)
+    assert math.isnan(ours) == math.isnan(theirs)
+    assert math.isnan(ours) or ours == pytest.approx(theirs, abs=1e-12)
+
+
+def test_many_rows_are_the_same_as_one_by_one() -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.random((3, 4, 9)), rng.random(9)
+    together = spearman(x, y)
+    assert together.shape == (3, 4)
+    for place in np.ndindex(3, 4):
+        assert together[place] == spearman(x[place], y)
+
+
+def test_equal_values_have_no_correlation() -> None:
+    assert np.isnan(spearman([[1.0, 1.0, 1.0], [0.1, 0.1, 0.1]], [1.0, 2.0, 3.0])).all()
+    assert np.isnan(spearman([1.0, 2.0, 3.0], [0.3, 0.3, 0.3]))
+
+
+def test_one_value_has_no_correlation() -> None:
+    assert np.isnan(spearman([1.0], [2.0]))
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "told"),
+    [
+        ([1.0, 2.0], [1.0, 2.0, 3.0], "the same number of values"),
+        ([1.0, 2.0], [[1.0, 2.0]], "one row in y"),
+        ([1.0, np.nan], [1.0, 2.0], "x holds values that are not finite"),
+        ([1.0, 2.0], [1.0, np.inf], "y holds values that are not finite"),
+        (["a", "b"], [1.0, 2.0], "numbers are wanted"),
+    ],
+)
+def test_what_has_no_ranks_is_an_error(x: object, y: object, told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        _ = spearman(x, y)  # pyright: ignore[reportArgumentType]

@@ -1,0 +1,234 @@
+"""What can be asked about, and what is said of the rest."""
+
+import functools
+from typing import Any
+
+import numpy as np
+import pytest
+import tokenizers
+import tokenizers.models
+import torch
+from answering_models import (
+    METHODS,
+    TEXT,
+    Linear,
+    blank_out,
+    hf,
+    input_gradient,
+    integrated_gradients,
+    model_of,
+    predict,
+    tokenizer,
+)
+
+import attnflow as af
+from attnflow.importance import Importance
+
+IDS = torch.tensor([[1, 2, 3]])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_text_gives_names_and_characters(method: str):
+    found = METHODS[method](model_of("bert"), tokenizer(), TEXT)
+    assert found.method == method
+    assert found.tokens[0] == "[CLS]"
+    assert found.origin.spans[:2] == (None, (0, 3))
+    if method != "leave_span_out":
+        assert found.tokens[2:4] == ("key", "##s")
+        assert found.to_words(TEXT).tokens[2] == "keys"
+
+
+@pytest.mark.parametrize("method", ["blank_out", "input_gradient", "integrated_gradients"])
+def test_ready_inputs_are_the_text_they_were_made_from(method: str):
+    ask, model = METHODS[method], model_of("bert")
+    text, ready = (
+        ask(model, tokenizer(), each) for each in (TEXT, tokenizer()(TEXT, return_tensors="pt"))
+    )
+    assert isinstance(ready, Importance)
+    assert np.array_equal(text.values, ready.values)
+    assert text.tokens == ready.tokens
+
+
+@pytest.mark.parametrize("ask", [METHODS["input_gradient"], integrated_gradients])
+def test_embeddings_may_come_ready(ask: Any):
+    model = model_of("bert")
+    ids = tokenizer()(TEXT, return_tensors="pt")["input_ids"]
+    embeddings = model.get_input_embeddings()(ids).detach()
+    found = ask(model, None, {"inputs_embeds": embeddings})
+    np.testing.assert_allclose(found.values, ask(model, tokenizer(), TEXT).values, rtol=1e-9)
+    assert not embeddings.requires_grad
+
+
+def test_a_plain_module_may_read_numbers():
+    _ = torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(6, 2))
+    x = torch.randn(1, 3, 2)
+    found = input_gradient(model, None, x, score="logit", target=1, signed=True)
+    weight: Any = model[1].weight
+    np.testing.assert_allclose(found.values, weight[1].detach().reshape(3, 2).sum(1), rtol=1e-6)
+    with pytest.raises(af.InputError, match="holds embeddings, in which no token can be replaced"):
+        _ = blank_out(model, None, x, replace=0)
+
+
+@pytest.mark.parametrize("replace", ["unk", "mask", "pad", 1, 0])
+def test_the_token_that_takes_the_place_is_named(replace: Any):
+    names = {"unk": "[UNK]", "mask": "[MASK]", "pad": "[PAD]", 1: "[UNK]", 0: "[PAD]"}
+    found = blank_out(model_of("bert"), tokenizer(), TEXT, replace=replace)
+    assert found.settings["replaced_by"] == names[replace]
+    assert found.settings["replace"] == replace
+
+
+def test_an_unknown_word_changes_nothing_when_it_is_blanked():
+    found = blank_out(model_of("bert"), tokenizer(), "the zebra is old")
+    assert found.tokens[2] == "[UNK]"
+    assert found.values[2] == pytest.approx(0, abs=1e-12)
+    assert found.values[0] > 0, "[CLS] is blanked as well"
+
+
+def bare() -> Any:
+    """A tokenizer that has no token for what is unknown."""
+    inner = tokenizers.Tokenizer(tokenizers.models.WordLevel({"[PAD]": 0, "a": 1, "b": 2, "c": 3}))
+    return hf.PreTrainedTokenizerFast(tokenizer_object=inner, pad_token="[PAD]")  # noqa: S106 (none)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"replace": "nothing"}, "replace is 'nothing'; use unk, mask, pad or the id of a token"),
+        ({"replace": 99}, "the id 99 came"),
+        ({"replace": 1.5}, r"replace is 1\.5; whole numbers are wanted"),
+    ],
+)
+def test_what_cannot_take_the_place_is_refused(settings: dict[str, Any], message: str):
+    with pytest.raises(af.InputError, match=message):
+        _ = blank_out(model_of("bert"), tokenizer(), TEXT, **settings)
+
+
+def test_a_tokenizer_without_such_a_token_says_what_it_has():
+    with pytest.raises(af.InputError, match="has no unk token; use pad, or the id of a token"):
+        _ = blank_out(Linear(), bare(), IDS)
+    with pytest.raises(af.InputError, match="no tokenizer that has such a token"):
+        _ = blank_out(Linear(), None, IDS)
+    with pytest.raises(af.InputError, match="baseline is 'mask' and there is no tokenizer"):
+        _ = integrated_gradients(Linear(), None, IDS, baseline="mask")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "has no tokens"),
+        ([], "an empty list of texts"),
+        (["the key", 3], "a int came where a text is wanted"),
+        ({"input_ids": torch.tensor([1, 2])}, "whole numbers .batch, position. are wanted"),
+        ("the " * 40, "the text has 42 tokens, and the model takes 32"),
+    ],
+)
+def test_what_is_no_text_is_refused(text: Any, message: str):
+    with pytest.raises(af.InputError, match=message):
+        _ = blank_out(model_of("bert"), tokenizer(), text)
+
+
+def test_a_text_that_is_too_long_may_be_cut():
+    assert len(blank_out(model_of("bert"), tokenizer(), "the " * 40, truncate=True).values) == 32
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_list_with_a_text_that_is_empty_is_refused(method: str):
+    with pytest.raises(af.InputError, match="the text ' ' has no tokens"):
+        _ = METHODS[method](model_of("bert"), tokenizer(), [TEXT, " "])
+
+
+@pytest.mark.parametrize("ask", [*METHODS.values(), predict])
+def test_what_is_no_model_is_refused(ask: Any):
+    for text in (TEXT, [TEXT, TEXT]):
+        with pytest.raises(af.InputError, match="a str came as the model"):
+            _ = ask("bert", tokenizer(), text)
+
+
+def test_images_are_not_tokens():
+    with pytest.raises(af.InputError, match="importance is of tokens"):
+        _ = input_gradient(torch.nn.Flatten(), None, torch.ones(1, 3, 4, 4))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"reduce": "max"}, "reduce is 'max'; use one of sum, norm, input, or None"),
+        ({"reduce": "norm", "signed": True}, "which has no sign"),
+    ],
+)
+def test_settings_of_the_gradient_are_checked(settings: dict[str, Any], message: str):
+    with pytest.raises(af.InputError, match=message):
+        _ = input_gradient(model_of("bert"), tokenizer(), TEXT, **settings)
+
+
+@pytest.mark.parametrize("steps", [0, 1.5])
+def test_steps_are_a_number(steps: Any):
+    with pytest.raises(af.InputError, match="steps is"):
+        _ = integrated_gradients(model_of("bert"), tokenizer(), TEXT, steps=steps)
+
+
+class WithoutTable(torch.nn.Module):
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.one_hot(ids, 4).float().sum(dim=1)
+
+
+class WithoutGradient(Linear):
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        return super().forward(ids).detach()
+
+
+class NoNumbers(Linear):
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        return super().forward(ids) * torch.nan
+
+
+class Flat(Linear):
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        return super().forward(ids)[0]
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (WithoutTable(), "without an nn.Embedding that looks them up"),
+        (WithoutGradient(), "has no gradient with respect to its embeddings"),
+        (NoNumbers(), "gave logits that are not a number"),
+        (Flat(), r"gave logits of shape \(2,\) for 1 inputs"),
+    ],
+)
+def test_models_that_cannot_be_asked_for_a_gradient_say_why(model: Any, message: str):
+    for ask in (input_gradient, integrated_gradients):
+        with pytest.raises(af.UnsupportedModelError, match=message):
+            _ = ask(model, None, IDS)
+
+
+@pytest.mark.parametrize("ask", [functools.partial(blank_out, replace=0), predict])
+def test_an_answer_that_is_no_number_is_refused(ask: Any):
+    with pytest.raises(af.UnsupportedModelError, match="gave logits that are not a number"):
+        _ = ask(NoNumbers(), None, IDS)
+
+
+@pytest.mark.parametrize("ask", [blank_out, predict, input_gradient])
+def test_ids_that_a_plain_module_does_not_know_are_explained(ask: Any):
+    more = {"replace": 0} if ask is blank_out else {}
+    with pytest.raises(af.InputError, match=r"Linear does not run on the input: IndexError.*range"):
+        _ = ask(Linear(), None, torch.tensor([[1, 99]]), **more)
+
+
+def test_a_model_without_a_table_can_be_blanked():
+    values = blank_out(WithoutTable(), None, IDS, replace=0, target=1, score="logit").values
+    assert values.tolist() == [1, 0, 0]
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+def test_models_of_any_precision_can_be_asked(dtype: torch.dtype):
+    import copy
+
+    model = copy.deepcopy(model_of("bert")).to(dtype)
+    rough = {torch.float16: 0.05, torch.bfloat16: 0.3, torch.float32: 1e-4}[dtype]
+    for ask in METHODS.values():
+        found, exact = (
+            ask(each, tokenizer(), TEXT, target=0) for each in (model, model_of("bert"))
+        )
+        np.testing.assert_allclose(found.values, exact.values, atol=rough * exact.values.max())

@@ -1,0 +1,163 @@
+"""The sum of a gradient over dimensions says nothing behind a LayerNorm."""
+
+import copy
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from answering_models import TEXT, TEXTS, Linear, input_gradient, model_of, new_model, tokenizer
+from torch import Tensor, nn
+
+import attnflow as af
+
+BEHIND_LAYER_NORM = ["bert", "distilbert", "roberta", "albert", "gpt2", "gpt2-lm", "bart-lm"]
+PRECISIONS = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
+
+
+class Tiny(nn.Module):
+    """Embeddings, with or without a LayerNorm after them, weighed by their place, two classes."""
+
+    def __init__(self, *, normed: bool) -> None:
+        super().__init__()
+        _ = torch.manual_seed(0)
+        self.table, self.head = nn.Embedding(18, 4), nn.Linear(4, 2)
+        self.norm = nn.LayerNorm(4) if normed else nn.Identity()
+
+    def forward(self, ids: Tensor) -> Tensor:
+        at = torch.arange(1.0, ids.shape[1] + 1, dtype=self.head.weight.dtype)
+        return self.head((self.norm(self.table(ids)) * at[None, :, None]).mean(dim=1))
+
+
+def tiny(*, normed: bool) -> Tiny:
+    return Tiny(normed=normed).double().eval()
+
+
+def gradient_of(model: Tiny, ids: Tensor) -> Any:
+    """The gradient (position, width) of p(t) − p(o), straight from autograd."""
+    found: list[Tensor] = []
+
+    def catch(*given: Any) -> Tensor:
+        found.append(given[2].detach().requires_grad_())
+        return found[0]
+
+    handle = model.table.register_forward_hook(catch)
+    p = model(ids).softmax(-1)[0]
+    handle.remove()
+    (slopes,) = torch.autograd.grad(p.max() - p.min(), found[0])
+    return slopes[0].numpy()
+
+
+def test_without_layer_norm_the_default_is_the_papers_sum():
+    model, ids = tiny(normed=False), torch.tensor([[5, 6, 7]])
+    found = input_gradient(model, None, ids)
+    assert found.settings["reduce"] == "sum"
+    np.testing.assert_allclose(found.values, np.abs(gradient_of(model, ids).sum(-1)), rtol=1e-12)
+    assert found == input_gradient(model, None, ids, reduce="sum")
+
+
+def test_behind_a_layer_norm_the_default_is_the_norm():
+    model, ids = tiny(normed=True), torch.tensor([[5, 6, 7]])
+    slopes = gradient_of(model, ids)
+    np.testing.assert_allclose(slopes.sum(-1), 0, atol=1e-15)
+    found = input_gradient(model, None, ids)
+    assert found.settings["reduce"] == "norm"
+    np.testing.assert_allclose(found.values, np.linalg.norm(slopes, axis=-1), rtol=1e-12)
+    assert found == input_gradient(model, None, ids, reduce="norm")
+
+
+@pytest.mark.parametrize("normed", [True, False])
+def test_asking_for_the_sum_is_an_error_only_behind_a_layer_norm(normed: bool):
+    model, ids = tiny(normed=normed), torch.tensor([[5, 6, 7]])
+    if not normed:
+        assert input_gradient(model, None, ids, reduce="sum", signed=True).values.any()
+        return
+    with pytest.raises(
+        af.InputError, match=r"of Tiny adds up to zero.*use reduce=.norm. or reduce="
+    ):
+        _ = input_gradient(model, None, ids, reduce="sum")
+
+
+def test_a_sign_is_nothing_that_a_norm_could_have():
+    model, ids = tiny(normed=True), torch.tensor([[5, 6, 7]])
+    with pytest.raises(af.InputError, match=r"so its sum says nothing; use reduce=.input.$"):
+        _ = input_gradient(model, None, ids, signed=True)
+    assert input_gradient(model, None, ids, signed=True, reduce="input").values.any()
+
+
+@pytest.mark.parametrize("normed", [True, False])
+def test_texts_of_all_lengths_are_reduced_as_they_are_one_by_one(normed: bool):
+    model = tiny(normed=normed)
+    together = input_gradient(model, tokenizer(), [*TEXTS, *TEXTS[:2]], batch_size=2)
+    for text, found in zip([*TEXTS, *TEXTS[:2]], together, strict=True):
+        alone = input_gradient(model, tokenizer(), text)
+        assert found.settings["reduce"] == alone.settings["reduce"] == ("norm" if normed else "sum")
+        np.testing.assert_allclose(found.values, alone.values, rtol=1e-12)
+
+
+class NormedNowAndThen(Tiny):
+    """Leaves its LayerNorm out for inputs that begin with token 2."""
+
+    def forward(self, ids: Tensor) -> Tensor:
+        read = self.table(ids)
+        return self.head(torch.where(ids[:, :1, None] == 2, read, self.norm(read)).mean(dim=1))
+
+
+def test_one_text_with_sums_is_enough_for_the_sum():
+    model = NormedNowAndThen(normed=True).double()
+    both = input_gradient(model, None, torch.tensor([[2, 6, 7], [5, 6, 7]]))
+    assert [each.settings["reduce"] for each in both] == ["sum", "sum"]
+    assert both[0].values.all()
+    assert not both[1].values.any(), "rounding is not importance"
+    with pytest.raises(af.InputError, match="adds up to zero"):
+        _ = input_gradient(model, None, torch.tensor([[2, 6, 7], [5, 6, 7]]), reduce="sum")
+
+
+class Constant(Linear):
+    def forward(self, ids: Tensor) -> Tensor:
+        return 0 * super().forward(ids)
+
+
+def test_a_model_that_never_changes_its_answer_has_sums_of_zero():
+    for reduce in (None, "sum"):
+        found = input_gradient(Constant(), None, torch.tensor([[1, 2, 3]]), reduce=reduce)
+        assert found.settings["reduce"] == "sum"
+        assert not found.values.any()
+
+
+@pytest.mark.parametrize("dtype", PRECISIONS)
+@pytest.mark.parametrize("family", BEHIND_LAYER_NORM)
+def test_families_behind_a_layer_norm_have_a_norm_and_no_sum(family: str, dtype: torch.dtype):
+    model = copy.deepcopy(model_of(family)).to(dtype)
+    with pytest.raises(af.InputError, match=r"through LayerNorm.*use reduce=.norm. or reduce="):
+        _ = input_gradient(model, tokenizer(), TEXT, reduce="sum")
+    found = input_gradient(model, tokenizer(), TEXT)
+    assert found.settings["reduce"] == "norm"
+    assert found.values.any()
+
+
+@pytest.mark.parametrize("dtype", PRECISIONS)
+@pytest.mark.parametrize("family", ["llama", "llama-lm", "t5-lm"])
+def test_models_without_layer_norm_have_sums(family: str, dtype: torch.dtype):
+    found = input_gradient(copy.deepcopy(model_of(family)).to(dtype), tokenizer(), TEXT)
+    assert found.settings["reduce"] == "sum"
+    assert found.values.all()
+
+
+@pytest.mark.parametrize("family", ["bert", "distilbert", "roberta", "gpt2"])
+def test_the_answer_stays_when_the_same_is_added_to_all_dimensions(family: str):
+    model = new_model(family)
+    table: Any = model.get_input_embeddings()
+    inputs = tokenizer()(TEXT, return_tensors="pt")["input_ids"]
+    with torch.no_grad():
+        before = model(inputs).logits
+        _ = table.weight.add_(torch.randn(len(table.weight), 1, dtype=torch.float64))
+        torch.testing.assert_close(model(inputs).logits, before)
+
+
+def test_the_sum_of_a_token_that_reaches_the_answer_besides_is_kept():
+    model = new_model("gpt2")
+    model.transformer.ln_f = torch.nn.Identity()  # the last token's own way past all LayerNorms
+    found = input_gradient(model, tokenizer(), TEXT).values
+    assert found[-1] > 0
+    assert not found[:-1].any(), "rounding is not importance"

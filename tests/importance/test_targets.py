@@ -1,0 +1,134 @@
+"""Which answer is in question: by number, by name, or the one that the model gives."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from answering_models import (
+    TEXT,
+    TEXTS,
+    Linear,
+    blank_out,
+    input_gradient,
+    model_of,
+    new_model,
+    tokenizer,
+)
+
+import attnflow as af
+
+IDS = torch.tensor([[1, 2, 3]])
+
+
+def test_the_answer_that_the_model_gives_is_the_default_and_named():
+    found = blank_out(model_of("bert"), tokenizer(), TEXT)
+    settings = found.settings
+    assert settings["target_given"] is False
+    assert settings["target_name"] == ("singular", "plural")[settings["target"]]
+    assert settings["whole"] >= 0.5
+
+
+def test_a_class_goes_by_its_number_and_by_its_name():
+    one, two = (blank_out(model_of("bert"), tokenizer(), TEXT, target=t) for t in (1, "plural"))
+    assert one == two
+    assert one.settings["target_given"] is True
+
+
+def test_texts_have_one_target_together_or_one_each():
+    model = model_of("bert")
+    each = blank_out(model, tokenizer(), TEXTS, target=[0, 1, "plural", None])
+    assert [one.settings["target"] for one in each][:3] == [0, 1, 1]
+    assert [one.settings["target_given"] for one in each] == [True, True, True, False]
+    same = blank_out(model, tokenizer(), TEXTS, target=0)
+    assert [one.settings["target"] for one in same] == [0] * 4
+    assert each[0] == same[0]
+    from_array = blank_out(model, tokenizer(), TEXTS, target=np.array([0, 1, 1, 0]))
+    assert from_array[1] == each[1]
+
+
+def test_another_number_of_targets_than_texts_is_refused():
+    with pytest.raises(af.InputError, match="2 targets came for 4 texts"):
+        _ = blank_out(model_of("bert"), tokenizer(), TEXTS, target=[0, 1])
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        (2, "target is 2; the model's classes are 0 to 1"),
+        (-1, "target is -1; the model's classes are 0 to 1"),
+        ("dual", "target is 'dual'; the classes are singular, plural"),
+        (True, "target is True; whole numbers are wanted"),
+        (0.5, r"target is 0\.5; whole numbers are wanted"),
+    ],
+)
+def test_a_class_that_the_model_does_not_have_is_refused(target: Any, message: str):
+    with pytest.raises(af.InputError, match=message):
+        _ = blank_out(model_of("bert"), tokenizer(), TEXT, target=target)
+
+
+def test_classes_without_names_go_by_number():
+    assert input_gradient(Linear(), None, IDS).settings["target_name"] == "1"
+    with pytest.raises(af.InputError, match="no names for its classes; give a number, 0 to 1"):
+        _ = input_gradient(Linear(), None, IDS, target="plural")
+
+
+def test_a_token_goes_by_its_name_or_by_a_text_that_is_one_token():
+    model = model_of("gpt2-lm")
+    found = [blank_out(model, tokenizer(), TEXT, target=t) for t in (7, "##s", "Man", 13)]
+    assert [each.settings["target_name"] for each in found] == ["##s", "##s", "man", "man"]
+    with pytest.raises(af.InputError, match=r"target 'keys' is 2 tokens \(key ##s\)"):
+        _ = blank_out(model, tokenizer(), TEXT, target="keys")
+
+
+def test_a_difference_of_many_classes_is_to_the_best_other_one_of_the_whole_input():
+    model = model_of("bert-of-three")
+    ids = tokenizer()(TEXT, return_tensors="pt")["input_ids"]
+    rows = torch.cat([ids, ids])
+    rows[1, 2] = 1
+    with torch.no_grad():
+        p = model(rows).logits.softmax(-1).numpy()
+    for target in range(3):
+        other = max({0, 1, 2} - {target}, key=lambda number: p[0, number])
+        found = blank_out(model, tokenizer(), TEXT, target=target, score="difference", signed=True)
+        assert found.settings["other"] == other
+        assert found.settings["other_name"] == f"LABEL_{other}"
+        change = (p[0, target] - p[0, other]) - (p[1, target] - p[1, other])
+        assert found.values[2] == pytest.approx(change)
+
+
+class One(torch.nn.Module):
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        return ids.double().sum(dim=1, keepdim=True)
+
+
+@pytest.mark.parametrize("score", ["probability", "difference"])
+def test_a_model_of_one_number_has_a_logit_only(score: str):
+    with pytest.raises(af.InputError, match=r"answers with one number.*takes score='logit'"):
+        _ = blank_out(One(), None, IDS, replace=0, score=score)
+    assert blank_out(One(), None, IDS, replace=0, score="logit").values.tolist() == [1, 2, 3]
+
+
+def test_several_numbers_have_logits_only_too():
+    model = new_model("bert-of-three")
+    model.config.problem_type = "regression"
+    with pytest.raises(af.InputError, match="answers with 3 numbers, which have no probability"):
+        _ = blank_out(model, tokenizer(), TEXT)
+    assert blank_out(model, tokenizer(), TEXT, score="logit").values.any()
+
+
+def test_classes_that_do_not_exclude_one_another_have_probabilities_of_their_own():
+    model = new_model("bert-of-three")
+    model.config.problem_type = "multi_label_classification"
+    ids = tokenizer()(TEXT, return_tensors="pt")["input_ids"]
+    with torch.no_grad():
+        p = model(ids).logits.sigmoid()[0]
+    found = blank_out(model, tokenizer(), TEXT, target=2)
+    assert found.settings["whole"] == pytest.approx(float(p[2]))
+    with pytest.raises(af.InputError, match="do not exclude one another"):
+        _ = blank_out(model, tokenizer(), TEXT, score="difference")
+
+
+def test_a_score_that_does_not_exist_is_refused():
+    with pytest.raises(af.InputError, match="score is 'loss'; use one of probability, logit, diff"):
+        _ = blank_out(model_of("bert"), tokenizer(), TEXT, score="loss")

@@ -1,0 +1,46 @@
+"""What the tests of the paper's model share: where the data is, and small splits."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from attnflow.paper import Splits, generate, load_splits
+from attnflow.paper._splits import Source
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """The folder of the data files; tests that need it are skipped where there is none."""
+    given = os.environ.get("ATTNFLOW_DATA")
+    folder = Path(given) if given else Path(__file__).parents[2].parent / "shared" / "data"
+    if not (folder / "linzen").is_dir():
+        pytest.skip(f"no data: {folder} has no linzen/; ATTNFLOW_DATA may name another folder")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def data_splits(data: Path) -> Splits:
+    return load_splits(data)
+
+
+def _small(count: int) -> Splits:
+    distinct = list({p.words: p for p in generate(4 * count + 400, seed=5)}.values())
+    return Splits(
+        tuple(distinct[:count]),
+        (),
+        tuple(distinct[count : count + 50]),
+        (),
+        tuple(distinct[count + 50 : count + 100]),
+        (),
+        (),
+        (),
+        (Source("generated sentences", count),),
+    )
+
+
+@pytest.fixture(scope="session")
+def small_splits() -> Callable[[int], Splits]:
+    """So many generated sentences to train on, and 50 each for validation and test."""
+    return _small
