@@ -39,6 +39,7 @@ class Plan:
     forward_pass: bool  # beside the single query; without it no model is measured at all
     attend_tokens: int
     long_tokens: tuple[int, int]  # of segment rollout: compared with a plain pass, and the longest
+    samples: int  # sentences of the paper's tables
 
 
 # Chosen so that the run takes about ten minutes on two cores and standard errors stay within a
@@ -59,6 +60,7 @@ FULL = Plan(
     forward_pass=True,
     attend_tokens=256,
     long_tokens=(4096, 16384),
+    samples=2000,
 )
 
 QUICK = Plan(
@@ -72,4 +74,5 @@ QUICK = Plan(
     forward_pass=False,
     attend_tokens=16,
     long_tokens=(64, 128),
+    samples=5,
 )

@@ -16,6 +16,7 @@ import forward_pass
 import graphs
 import machine
 import one_query
+import paper_tables
 import plan
 import report
 import rollout_chain
@@ -75,6 +76,7 @@ def _of_models(chosen: plan.Plan) -> dict[str, Callable[[], report.Section]]:
     return {
         "attention from a model": partial(attending.section, chosen),
         "rollout of long inputs": partial(segment_rollout.section, chosen),
+        "the paper's tables": partial(paper_tables.section, chosen),
     }
 
 

@@ -41,4 +41,24 @@ def test_segment_rollout_tells_the_memory_of_the_call_and_of_the_process(
 def test_a_quick_run_measures_no_model(benchmarks: Any):
     run, plan = benchmarks("run"), benchmarks("plan")
     assert not run._of_models(plan.QUICK)
-    assert list(run._of_models(plan.FULL)) == ["attention from a model", "rollout of long inputs"]
+    assert list(run._of_models(plan.FULL)) == [
+        "attention from a model",
+        "rollout of long inputs",
+        "the paper's tables",
+    ]
+
+
+def test_the_papers_tables_tell_their_time_and_the_share_of_rollout_and_flow(
+    benchmarks: Any, monkeypatch: pytest.MonkeyPatch
+):
+    part, plan = map(benchmarks, ("paper_tables", "plan"))
+    run = part._run("table-2", 3)
+    assert run.seconds > sum(run.parts.values()) > 0
+    told = {
+        "table-1": part.Run(6.0, {"blank_out": 3.0, "rollout": 0.5, "flow": 0.5}),
+        "table-2": part.Run(4.0, {"input_gradient": 1.0, "rollout": 0.5, "flow": 0.5}),
+    }
+    monkeypatch.setattr(part, "_run", lambda table, _samples: told[table])
+    (finding,) = part.section(plan.QUICK).findings
+    assert finding.attnflow == "10.0 s for both"
+    assert finding.beside == "20% of it in rollout and flow"
