@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
@@ -148,6 +148,8 @@ def explain(
     >>> e.prediction.label, e.tokens
     ('singular', ('[CLS]', 'the', 'key', 'to', 'the', 'cabinets', '<?>'))
     """
+    if not isinstance(cast("object", text), str):
+        raise InputError(f"a {type(text).__name__} came; explain is about one text, a str")
     wanted = _checked(methods)
     attention = attend(model, tokenizer, text, truncate=truncate)
     if not isinstance(attention, Attention):
@@ -173,12 +175,20 @@ def explain(
         {method: compute[method]() for method in wanted},
         {
             "blank_out": blank_out(model, tokenizer, text, replace=replace, **asked),
-            "input_gradient": input_gradient(model, tokenizer, text, **asked),
+            "input_gradient": input_gradient(model, tokenizer, text, score=_score(model), **asked),
         },
     )
 
 
+def _score(model: nn.Module) -> Literal["difference", "probability"]:
+    """What a gradient is of: classes that exclude none other have no difference."""
+    problem = getattr(getattr(model, "config", None), "problem_type", None)
+    return "probability" if problem == "multi_label_classification" else "difference"
+
+
 def _checked(methods: Sequence[Method]) -> tuple[Method, ...]:
+    if not isinstance(cast("object", methods), Sequence):
+        raise InputError(f"methods is {methods!r}; use one or more of {', '.join(METHODS)}")
     given = (methods,) if isinstance(methods, str) else tuple(methods)
     for each in given:
         if each not in METHODS:

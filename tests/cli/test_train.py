@@ -144,7 +144,7 @@ def test_ctrl_c_saves_and_says_how_to_go_on_and_the_same_command_ends_alike(
                 break
         rest = process.stderr.read()
     assert process.returncode == 130
-    assert "interrupted; the last whole epoch is saved. To go on: " in rest
+    assert "interrupted; the run is saved. To go on: " in rest
     assert f"attnflow train verb-number --out '{stopped}'" in rest
     assert "Traceback" not in rest
     assert [path.name for path in stopped.iterdir()] == ["checkpoint.safetensors"]

@@ -14,7 +14,7 @@ FILES = Splits(
 
 def _card(splits: Splits, figures: Figures = FIGURES) -> str:
     recipe = Recipe(epochs=50, seed=7)
-    return card(figures, splits, recipe, HISTORY, words=9649, size=4_900_000)
+    return card(figures, splits, recipe, HISTORY, words=9649, size=4_900_000, computed="threads: 1")
 
 
 def test_the_card_has_the_figures_with_their_counts() -> None:
@@ -37,7 +37,10 @@ def test_the_card_says_where_the_model_is_weak() -> None:
 
 def test_the_card_says_how_the_model_was_trained_and_on_what() -> None:
     text = _card(FILES)
-    assert "50 epochs with seed 7, 50 minutes" in text
+    assert (
+        "--data DIR --out FOLDER --seed 7 --epochs 50`: 50 epochs in 50\nminutes (threads: 1)."
+        in text
+    )
     assert "| numpred.val | 14,169 | 2 |" in text
     assert "| numpred.test.1 | 52,599 | 0 |" in text
     assert "| augmentation: lead | 0.3 |" in text

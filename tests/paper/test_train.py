@@ -14,6 +14,7 @@ from safetensors.torch import load_file, save_file
 from attnflow import InputError, paper
 from attnflow.paper import Augmentation, Epoch, Mix, Recipe, Splits, Step, generated_splits, train
 from attnflow.paper._checkpoint import read_facts
+from attnflow.paper._interrupts import held_interrupts
 
 # Small and quick; what it reaches is nobody's concern but that of one test.
 RECIPE = Recipe(epochs=3, batch=32, warmup=5, mix=Mix(generated=20))
@@ -188,25 +189,42 @@ def test_a_finished_run_writes_its_model_again_and_trains_no_more(
     assert _contents(tmp_path / "run") == _contents(whole)
 
 
-def test_a_checkpoint_that_does_not_name_its_data_is_known_by_its_words(
-    whole: Path, tmp_path: Path
-) -> None:
+def test_ctrl_c_saves_in_the_middle_of_an_epoch(whole: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    steps: list[Step] = []
+
+    def press(step: Step) -> None:
+        steps.append(step)
+        if (step.epoch, step.done) == (2, 2):
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        _ = _train(folder, progress=press)
+    assert (steps[-1].epoch, steps[-1].done) == (2, 2)
+    facts = read_facts(folder / "checkpoint.safetensors")
+    assert (facts["epoch"], facts["begun"]["done"]) == (1, 2)
+    more: list[Step] = []
+    _ = _train(folder, progress=more.append)
+    assert (more[0].epoch, more[0].done) == (2, 3)
+    _assert_same_run(folder, whole)
+
+
+def test_a_second_ctrl_c_stops_at_once() -> None:
+    with held_interrupts() as interrupted:
+        signal.raise_signal(signal.SIGINT)
+        assert interrupted()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_another_number_of_threads_is_refused(whole: Path, tmp_path: Path) -> None:
     path = tmp_path / "run" / "checkpoint.safetensors"
     path.parent.mkdir()
-    facts = read_facts(whole / path.name)
-    for name in ("data", "threads"):
-        del facts[name]
-    save_file(load_file(whole / path.name), path, metadata={"facts": json.dumps(facts)})
-    _ = _train(path.parent)
-    _assert_same_run(path.parent, whole)
-    with pytest.raises(InputError, match="other data: its vocabulary has"):
-        _ = train(_of_other_words(), path.parent, recipe=RECIPE, threads=1)
-
-
-def _of_other_words() -> Splits:
-    splits = generated_splits(SENTENCES)
-    first = replace(splits.natural[0], words=("the", "florp"), subject=1)
-    return replace(splits, natural=(first, *splits.natural[1:]))
+    _ = path.write_bytes((whole / path.name).read_bytes())
+    with pytest.raises(InputError, match="a run with 1 threads, and 2 came"):
+        _ = _train(path.parent, threads=2)
 
 
 # ---- folders that are refused ----------------------------------------------------------------

@@ -12,6 +12,7 @@ from attnflow.cli._explanation_table import explanation_table, unknown_words
 from attnflow.cli._loading import loaded_model, loading, naming_options
 from attnflow.cli._model_options import AllowPickle, Device, RemoteCode, Truncate
 from attnflow.cli._options import wrong
+from attnflow.cli._table import printable
 from attnflow.cli._texts import one_text
 from attnflow.explain import METHODS, Explanation, explain
 from attnflow.token_attention import Method
@@ -111,7 +112,7 @@ def explain_command(
     else:
         explanation_table(explanation, unknown)
     if unknown:
-        words = ", ".join(dict.fromkeys(unknown.values()))
+        words = ", ".join(map(printable, dict.fromkeys(unknown.values())))
         typer.echo(f"note: not in the model's vocabulary: {words}", err=True)
 
 
@@ -123,7 +124,9 @@ def _methods(names: list[str] | None) -> tuple[Method, ...]:
 
 
 def _number_or_name(value: str | None) -> int | str | None:
-    return int(value) if value is not None and value.isascii() and value.isdigit() else value
+    # Of more digits than any number of a class or token has, int() itself may refuse.
+    number = value is not None and value.isascii() and value.isdigit() and len(value) < 20
+    return int(cast("str", value)) if number else value
 
 
 def _document(

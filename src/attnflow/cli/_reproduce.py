@@ -26,6 +26,9 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
+# Chosen: an hour of work. More can be asked of files, which have an end.
+_GENERATED_AT_MOST = 100_000
+
 Samples: TypeAlias = Annotated[
     int, typer.Option(min=1, metavar="N", help="Sentences to take; all where there are fewer.")
 ]
@@ -158,19 +161,24 @@ class _Making:
     ) -> None:
         """Compute a table and give it out."""
         self._check_out()
+        if self.data is None and self.samples > _GENERATED_AT_MOST:
+            raise wrong(
+                "--samples",
+                f"without --data it is at most {_GENERATED_AT_MOST} generated sentences",
+            )
         start = time.perf_counter()
         with loading("sentences") as progress:
             loaded = paper.load(self.model)
             sentences, source = self._sentences(subject=subject)
             table = compute(loaded.model, loaded.tokenizer, sentences, progress=progress)
         total = time.perf_counter() - start
+        if self.out is not None:  # before it is printed, perhaps to a reader that is gone
+            beside = table.save(self.out, published)
+            typer.echo(f"wrote {self.out} and {beside}", err=True)
         if self.as_json:
             typer.echo(json.dumps(_document(title, table, published, source, total)))
         else:
             typer.echo(_printed(title, table, published, source, total))
-        if self.out is not None:
-            beside = table.save(self.out, published)
-            typer.echo(f"wrote {self.out} and {beside}", err=True)
 
     def _check_out(self) -> None:
         if self.out is not None:

@@ -73,8 +73,8 @@ def verb_number(
 ) -> None:
     """Train the verb-number model of the paper: is the next verb singular or plural?
 
-    Every epoch leaves a checkpoint. Stopped at any moment, the same command goes on at the last
-    whole epoch and ends with the same model. Needs the packages of `pip install
+    Every epoch leaves a checkpoint, and Ctrl-C saves the run before it stops. The same command goes
+    on from there and ends with the same model. Needs the packages of `pip install
     "attnflow[models]"`.
     """
     recipe = SMALL if data is None else Recipe()
@@ -111,7 +111,7 @@ def _how_to_go_on(out: Path, options: dict[str, Any], *, as_json: bool) -> str:
     words = ["attnflow", "train", "verb-number"]
     for option, value in options.items():
         words += [] if value is None else [option, str(value)]
-    state = "the last whole epoch is saved" if begun else "no epoch was done yet"
+    state = "the run is saved" if begun else "nothing was done yet"
     again = shlex.join([*words, *(["--json"] if as_json else [])])
     return f"interrupted; {state}. To {'go on' if begun else 'begin again'}: {again}"
 

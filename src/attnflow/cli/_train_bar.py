@@ -27,7 +27,8 @@ class TrainBar:
 def train_bar(epochs: int) -> Generator[TrainBar]:
     """Give the callbacks of a run of so many epochs."""
     began = _Began(epochs)
-    if not sys.stderr.isatty():
+    # Python has no stderr where the shell closed it.
+    if sys.stderr is None or not sys.stderr.isatty():
 
         def line(text: str) -> None:
             typer.echo(text, err=True)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from attnflow import checked
 from attnflow.errors import InputError
@@ -40,6 +40,12 @@ def agreement(
     >>> agreement(t, Importance([0.1, 0.9, 0.2], ["a", "b", "c"], "blank_out"))
     array([1.])
     """
+    for came, wanted in ((token_attention, TokenAttention), (importance, Importance)):
+        if not isinstance(came, wanted):
+            raise InputError(
+                f"a {type(came).__name__} came in the place of {wanted.__name__}; arrays are "
+                "compared by spearman"
+            )
     if token_attention.tokens != importance.tokens:
         raise InputError(
             f"token attention is of {_named(token_attention.tokens)} and importance of "
@@ -56,9 +62,7 @@ def rows_of(token_attention: TokenAttention, query: int) -> NDArray[np.float64]:
     return token_attention.scores[:, token_attention.queries.index(query)]
 
 
-def hits(
-    scores: NDArray[np.float64], position: int, *, among: Iterable[int]
-) -> NDArray[np.float64]:
+def hits(scores: ArrayLike, position: int, *, among: Iterable[int]) -> NDArray[np.float64]:
     """Whether the highest of the scores is at a position: 1 or 0 for each row.
 
     Where several are highest and one of them is at the position, each counts its share.
@@ -77,10 +81,16 @@ def hits(
     >>> hits(np.array([[0.9, 0.3, 0.1], [0.9, 0.2, 0.2]]), 1, among=[1, 2])
     array([1. , 0.5])
     """
-    places = checked.whole_numbers(among, "among")
+    rows = checked.floats(scores, "scores")
+    places = tuple(dict.fromkeys(checked.whole_numbers(among, "among")))
     if position not in places:
         raise InputError(f"position {position} is not among {places}, so it cannot be highest")
-    highest = scores[..., places] == scores[..., places].max(axis=-1, keepdims=True)
+    if not rows.ndim or min(places) < 0 or max(places) >= rows.shape[-1]:
+        raise InputError(f"scores has shape {rows.shape}, and positions up to {max(places)} count")
+    if np.isnan(rows).any():
+        raise InputError("scores holds NaN, which is neither higher nor lower than others")
+    rows = rows[..., places]
+    highest = rows == rows.max(axis=-1, keepdims=True)
     return highest[..., places.index(position)] / highest.sum(axis=-1)
 
 

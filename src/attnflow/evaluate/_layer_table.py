@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -11,13 +12,13 @@ import numpy as np
 from attnflow import checked
 from attnflow.errors import InputError
 from attnflow.evaluate._table_files import write_sentences, write_table
-from attnflow.evaluate._table_text import Published, markdown
+from attnflow.evaluate._table_text import Published, fitting, markdown
 from attnflow.html_table import html_table
 from attnflow.settings import Settings, frozen_settings
+from attnflow.storage import PathLike
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from pathlib import Path
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -70,6 +71,8 @@ class LayerTable:
     ) -> None:
         array = checked.floats(values, "values").astype(np.float64, copy=False)
         names, numbers, read = tuple(rows), checked.whole_numbers(layers, "layers"), tuple(texts)
+        if isinstance(rows, str) or isinstance(texts, str):
+            raise InputError("rows and texts are lists of strings, and one string came")
         wanted = (len(read), len(names), len(numbers))
         if array.shape != wanted or 0 in wanted:
             raise InputError(
@@ -80,6 +83,8 @@ class LayerTable:
             name: checked.read_only(checked.floats(each, name).astype(np.float64, copy=False))
             for name, each in (whole or {}).items()
         }
+        if len({*names, *beside}) < len(names) + len(beside):  # files name columns by them
+            raise InputError(f"rows are {(*names, *beside)}; each needs a name of its own")
         for name, each in beside.items():
             if each.shape != (len(read),):
                 raise InputError(f"{name} has shape {each.shape}; one number a text is wanted")
@@ -123,15 +128,16 @@ class LayerTable:
         | raw        | 0.30 ± 0.10 |
         | raw, paper | 0.69 ± 0.27 |
         """
-        return markdown(self, published, std=std)
+        return markdown(self, fitting(self, published), std=std)
 
-    def save(self, path: Path, published: Published | None = None) -> Path:
+    def save(self, path: PathLike, published: Published | None = None) -> Path:
         """Write the table to a .md, .csv or .parquet file, and every number beside it.
 
         Returns the path of the second file, which holds one line for each text: `table.md` and
         `table.csv` have `table.sentences.csv`, `table.parquet` has `table.sentences.parquet`.
         """
-        write_table(self, path, published)
+        path = Path(path)
+        write_table(self, path, fitting(self, published))
         return write_sentences(self, path)
 
     def __repr__(self) -> str:

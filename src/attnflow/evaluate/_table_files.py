@@ -19,16 +19,20 @@ if TYPE_CHECKING:
 SUFFIXES = (".md", ".csv", ".parquet")
 
 
-def check_path(path: Path) -> None:
+def check_path(path: storage.PathLike) -> None:
     """Refuse, before any work is done, a path that no table can be written to."""
+    path = Path(path)
     if path.suffix.lower() not in SUFFIXES:
         raise InputError(f"{path} is no name for a table; it must end in {', '.join(SUFFIXES)}")
     if path.suffix.lower() == ".parquet":
         _ = _pyarrow()
     if not path.parent.is_dir():
         raise InputError(f"there is no folder {path.parent}")
-    if path.is_dir():
-        raise InputError(f"{path} is a folder; a name for a file is wanted")
+    try:
+        if path.is_dir():
+            raise InputError(f"{path} is a folder; a name for a file is wanted")
+    except OSError as reason:  # such as a name that is too long
+        raise InputError(f"{path} cannot be written: {reason.strerror}") from reason
 
 
 def write_table(table: LayerTable, path: Path, published: Published | None) -> None:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from attnflow.errors import InputError
+
 if TYPE_CHECKING:
     from attnflow.evaluate._layer_table import LayerTable
 
@@ -33,7 +35,19 @@ def markdown(table: LayerTable, published: Published | None, *, std: bool) -> st
         for name, values in table.whole.items():
             mean, spread = float(np.nanmean(values)), float(np.nanstd(values))
             rows.append([name, *empty, _cell(mean, spread, shown=std)])
-    return _aligned(rows)
+    # A bar or a line break in a name would end its cell.
+    return _aligned([[" ".join(cell.replace("|", r"\|").split()) for cell in row] for row in rows])
+
+
+def fitting(table: LayerTable, published: Published | None) -> Published | None:
+    """Published numbers, if they are of as many layers as the table has."""
+    for name, row in (published or {}).items():
+        if name in table.rows and len(row) != len(table.layers):
+            raise InputError(
+                f"{len(row)} numbers were published for {name}, and the table has "
+                f"{len(table.layers)} layers; give one pair a layer"
+            )
+    return published
 
 
 def _cell(mean: float, std: float, *, shown: bool) -> str:

@@ -110,9 +110,10 @@ def _logits(model: nn.Module, output: Any) -> Tensor:
             f"{type(model).__name__} gave {held} and no logits; use a model with a head that "
             "answers, such as AutoModelForSequenceClassification or AutoModelForCausalLM gives"
         )
-    if found.isnan().any():
+    # Minus infinity rules a class out; of all classes it does not, and infinity is no probability.
+    if not found.numel() or not found.amax(dim=-1).isfinite().all():
         raise UnsupportedModelError(
-            f"{type(model).__name__} gave logits that are not a number; its weights or its input "
+            f"{type(model).__name__} gave logits that are not finite; its weights or its input "
             "hold NaN or infinity, or overflow in half precision: try model.float()"
         )
     # Half precisions are too coarse for differences of probabilities.

@@ -29,7 +29,7 @@ def targets_for(target: Target, count: int) -> tuple[OneTarget, ...]:
     >>> targets_for("plural", 2)
     ('plural', 'plural')
     """
-    if not isinstance(target, list | tuple | np.ndarray):
+    if not isinstance(target, list | tuple | np.ndarray) or not getattr(target, "ndim", 1):
         return (cast("OneTarget", target),) * count
     each = tuple(cast("Sequence[OneTarget]", target))
     if len(each) != count:
@@ -92,4 +92,6 @@ class Classes:
             raise InputError(
                 f"target {target!r} is {len(ids)} tokens ({pieces}); one token is wanted"
             )
+        if ids[0] == getattr(self.tokenizer, "unk_token_id", None):
+            raise InputError(f"target is {target!r}, a word that the model does not know")
         return ids[0]

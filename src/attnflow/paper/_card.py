@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attnflow.paper._splits import GENERATED
+from attnflow.paper._vocabulary import SPECIAL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +27,8 @@ Transformers" (ACL 2020): an encoder of 6 GPT-2 blocks in which every token atte
 8 heads, width 128, learned positions, a CLS token first, which the classifier reads, and the
 marker `<?>` at the verb's place. Padding is masked. The weights are this project's own.
 
-- vocabulary: {words:,} words; text is taken as people type it, unknown words become [UNK]
+- vocabulary: {words:,} words beside the special ones; text is taken as people type it, unknown
+  words become [UNK]
 - weights: float16, {size:.1f} MB; computed with in float32
 - load it with `attnflow.paper.load(folder)`; `README.md` is this card, `config.json` and
   `vocabulary.json` belong to the model, and `checkpoint.safetensors`, where there is one, is only
@@ -46,11 +48,11 @@ sentences, so others are missed.
 _ON_GENERATED = """- It was trained on generated sentences of a few patterns and words. Its figures
   are of such sentences, and say nothing about natural ones."""
 
-_ALWAYS = """- Recipe and settings were chosen on the validation split, whose figure is therefore a
-  little too good. Held-out sentences were measured for two earlier recipes too; no setting was
-  chosen by their accuracy.
-- [UNK] never occurs in training, as in the paper, where blank-out puts it in a word's place: it
-  tells the model nothing. Words hidden in training are [MASK].
+_CHOSEN = """- The recipe was chosen on the validation split of these sentences, whose figure is
+  therefore a little too good."""
+
+_ALWAYS = """- [UNK] never occurs in training, since the sentences have no unknown words; its
+  embedding is zero, so that it tells the model nothing but its place. Words hidden in training are [MASK].
 - English, the verb's present tense, and the form of its training sentences: small letters, rare
   words as their part of speech (NN, NNS, NNP, JJ, …). Words outside the vocabulary are all [UNK].
 - Made to study how attention is read. It is no grammar checker.
@@ -58,7 +60,8 @@ _ALWAYS = """- Recipe and settings were chosen on the validation split, whose fi
 
 _TRAINED = """## How it was trained
 
-{epochs} epochs with seed {seed}, {minutes} minutes. Trained on {natural:,} distinct prefixes in the
+`attnflow train verb-number {options}`: {epochs} epochs in {minutes}
+minutes ({computed}). Trained on {natural:,} distinct prefixes in the
 natural mix and {attractors:,} with attractors, of which an epoch takes a share, changed by chance:
 nouns swapped and flipped in number, other clauses put in front, our own sentences mixed in.
 Prefixes that are measured on never come up in training, neither as rows nor by such a change.
@@ -95,13 +98,18 @@ def card(
     *,
     words: int,
     size: int,
+    computed: str,
 ) -> str:
-    """The card as Markdown; `words` is the size of the vocabulary, `size` that of the weights."""
+    """The card as Markdown.
+
+    `words` is the size of the vocabulary, `size` that of the weights, and `computed` says with what
+    the last bits of the weights may differ.
+    """
     parts = (
-        _WHAT.format(words=words, size=size / 1e6),
+        _WHAT.format(words=words - len(SPECIAL), size=size / 1e6),
         _reached(figures, splits),
         _limits(figures, splits),
-        _trained(splits, recipe, history),
+        _trained(splits, recipe, history, computed),
         _data(splits),
     )
     return "\n".join(parts)
@@ -162,8 +170,7 @@ def _by_attractors(figures: Figures, splits: Splits) -> list[tuple[str, int, Acc
 
 def _limits(figures: Figures, splits: Splits) -> str:
     lines = ["## Limits", ""]
-    if _generated(splits):
-        lines.append(_ON_GENERATED)
+    lines.append(_ON_GENERATED if _generated(splits) else _CHOSEN)
     for name, kind, found in _by_attractors(figures, splits):
         if found.distinct < _WEAK and found.count >= _ENOUGH:
             chance = ": no better than chance" if found.distinct < 0.6 else ""
@@ -178,7 +185,7 @@ def _limits(figures: Figures, splits: Splits) -> str:
 # ---- training -------------------------------------------------------------------------------
 
 
-def _trained(splits: Splits, recipe: Recipe, history: Sequence[Epoch]) -> str:
+def _trained(splits: Splits, recipe: Recipe, history: Sequence[Epoch], computed: str) -> str:
     seconds = sum(epoch.seconds for epoch in history)
     settings = recipe.plain()
     nested = {name: settings.pop(name) for name in ("mix", "augmentation")}
@@ -187,7 +194,8 @@ def _trained(splits: Splits, recipe: Recipe, history: Sequence[Epoch]) -> str:
     lines = [
         _TRAINED.format(
             epochs=recipe.epochs,
-            seed=recipe.seed,
+            options=_options(splits, recipe),
+            computed=computed,
             minutes=max(1, round(seconds / 60)),
             natural=len(splits.natural),
             attractors=len(splits.attractors),
@@ -209,6 +217,13 @@ def _trained(splits: Splits, recipe: Recipe, history: Sequence[Epoch]) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _options(splits: Splits, recipe: Recipe) -> str:
+    """The options of the command that trains such a model."""
+    data = "" if _generated(splits) else "--data DIR "
+    seed = f" --seed {recipe.seed}" if recipe.seed else ""
+    return f"{data}--out FOLDER{seed} --epochs {recipe.epochs}"
 
 
 def _shown(history: Sequence[Epoch]) -> Sequence[Epoch]:

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # what AdamW keeps of a parameter
-_FACTS = {"recipe", "words", "epoch", "step", "history"}  # what every checkpoint tells
+_RANDOM = "random"  # of a checkpoint in the middle of an epoch
+# What every checkpoint tells.
+_FACTS = {"recipe", "data", "threads", "epoch", "step", "begun", "history"}
 
 
 def write_checkpoint(
@@ -26,9 +28,12 @@ def write_checkpoint(
     model: nn.Module,
     mean: nn.Module,
     optimizer: torch.optim.Optimizer,
+    random: Tensor | None,
     facts: dict[str, Any],
 ) -> None:
     """Write weights, their mean, the optimizer's moments and `facts` (JSON) to `path`.
+
+    In the middle of an epoch also the state of torch's random numbers.
 
     The file takes the place of an earlier one when it is complete and on the disk: a full disk or
     a kill leaves the earlier one.
@@ -42,6 +47,8 @@ def write_checkpoint(
             tensors[f"{moment}.{name}"] = tensor
     for name, parameter in mean.named_parameters():
         tensors[f"mean.{name}"] = parameter.detach()
+    if random is not None:
+        tensors[_RANDOM] = random
     replace_file(path, save(tensors, metadata={"facts": json.dumps(facts)}))
 
 
@@ -63,8 +70,8 @@ def read_facts(path: Path) -> dict[str, Any]:
 
 def read_checkpoint(
     path: Path, model: nn.Module, mean: nn.Module, optimizer: torch.optim.Optimizer
-) -> None:
-    """Put what `write_checkpoint` wrote back in place.
+) -> Tensor | None:
+    """Put what `write_checkpoint` wrote back in place, and return the state of random numbers.
 
     A file of a model with other tensors or sizes is an InputError, and nothing is changed.
     """
@@ -72,6 +79,7 @@ def read_checkpoint(
     from safetensors.torch import load
 
     tensors = load(path.read_bytes())
+    random = tensors.pop(_RANDOM, None)
     check_tensors(path, model, {name: tuple(each.shape) for name, each in tensors.items()})
     with torch.no_grad():
         for part, module in (("model", model), ("mean", mean)):
@@ -79,6 +87,7 @@ def read_checkpoint(
                 _ = parameter.copy_(tensors[f"{part}.{name}"])
     for name, parameter in model.named_parameters():
         optimizer.state[parameter] = {m: tensors[f"{m}.{name}"] for m in _MOMENTS}
+    return random
 
 
 def check_tensors(path: Path, model: nn.Module, shapes: dict[str, tuple[int, ...]]) -> None:

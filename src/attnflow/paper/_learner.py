@@ -6,9 +6,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import torch
@@ -54,6 +55,21 @@ class Learner(nn.Module):
         return loss, nn.functional.cross_entropy(scores, ids[hidden]), right
 
 
+class InterruptedBetweenStepsError(KeyboardInterrupt):
+    """Ctrl-C, at a moment when a run can be saved and resumed bit by bit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """How far an epoch has come: its steps, and sums over their sentences."""
+
+    done: int = 0
+    lost: float = 0.0
+    right: int = 0
+    seen: int = 0
+    seconds: float = 0.0
+
+
 @dataclass(slots=True)
 class Run:
     """A run under way: what is learnt, the mean of it, and how far it has come."""
@@ -65,6 +81,8 @@ class Run:
     optimizer: torch.optim.AdamW
     total: int  # steps
     step: int = 0
+    begun: Begun = Begun()  # of the epoch under way
+    random: Tensor | None = None  # torch's random numbers, as that epoch has left them
 
 
 def fresh(material: Material, recipe: Recipe) -> Run:
@@ -85,20 +103,29 @@ def fresh(material: Material, recipe: Recipe) -> Run:
     return Run(recipe, material, learner, mean, _optimizer(learner, recipe), total)
 
 
-def run_epoch(run: Run, number: int, told: Callable[[int, int, float, float], None]) -> float:
-    """One epoch of a run, and its mean loss.
+def run_epoch(
+    run: Run,
+    number: int,
+    told: Callable[[int, int, float, float], None],
+    interrupted: Callable[[], bool] = lambda: False,
+) -> float:
+    """One epoch of a run, or the rest of one that was begun, and its mean loss.
 
     After each step `told` gets the steps done and those of the epoch, and the mean loss and the
     share of right numbers so far, on the sentences as they are trained on: changed, words hidden.
+    Then, if `interrupted`, the epoch ends with an InterruptedBetweenStepsError.
     """
     recipe = run.recipe
     examples = _epoch(run.material, recipe, number)
     _ = torch.manual_seed(recipe.seed * 1_000_003 + number)  # dropout, and the words to hide
     order = random.Random(f"{recipe.seed} {number} order")  # noqa: S311 (sentences, not secrets)
     weights, means = list(run.learner.parameters()), list(run.mean.parameters())
-    lost, right, seen, steps = 0.0, 0, 0, math.ceil(len(examples) / recipe.batch)
+    begun, steps = run.begun, math.ceil(len(examples) / recipe.batch)
+    if run.random is not None:
+        torch.set_rng_state(run.random)
     _ = run.learner.train()
-    for done, (ids, mask, numbers) in enumerate(batches(examples, recipe.batch, order), start=1):
+    left = itertools.islice(batches(examples, recipe.batch, order), begun.done, None)
+    for ids, mask, numbers in left:
         for group in run.optimizer.param_groups:
             group["lr"] = _rate(run.step, run.total, recipe)
         loss, guessing, right_here = run.learner.losses(ids, mask, numbers, recipe)
@@ -110,11 +137,20 @@ def run_epoch(run: Run, number: int, told: Callable[[int, int, float, float], No
         keep = min(recipe.average, (1 + run.step) / (10 + run.step))
         with torch.no_grad():  # there is no public function for it
             cast("Any", torch)._foreach_lerp_(means, weights, 1 - keep)
-        lost += loss.item() * len(numbers)
-        right, seen = right + right_here, seen + len(numbers)
+        begun = replace(
+            begun,
+            done=begun.done + 1,
+            lost=begun.lost + loss.item() * len(numbers),
+            right=begun.right + right_here,
+            seen=begun.seen + len(numbers),
+        )
         run.step += 1
-        told(done, steps, lost / seen, right / seen)
-    return lost / len(examples)
+        told(begun.done, steps, begun.lost / begun.seen, begun.right / begun.seen)
+        if begun.done < steps and interrupted():
+            run.begun, run.random = begun, torch.get_rng_state()
+            raise InterruptedBetweenStepsError
+    run.begun, run.random = Begun(), None
+    return begun.lost / len(examples)
 
 
 def _epoch(material: Material, recipe: Recipe, number: int) -> list[Example]:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -17,8 +18,6 @@ from attnflow.paper._tokenizer import tokenizer
 from attnflow.paper._vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    import os
-
     from attnflow.paper._model import VerbNumberConfig, VerbNumberModel
 
 SHIPPED = Path(__file__).parent / "verb-number"
@@ -95,7 +94,7 @@ def _json(content: object, *, indent: int) -> bytes:
 
 
 def _check_files(folder: Path) -> None:
-    if not folder.is_dir():
+    if not os.path.isdir(folder):  # noqa: PTH112 (False for a name that is too long)
         raise InputError(
             "this installation has no verb-number model in it; train one with attnflow train "
             "verb-number and pass its folder"
@@ -150,7 +149,10 @@ def _model(folder: Path, config: VerbNumberConfig) -> VerbNumberModel:
     from attnflow.paper._model import VerbNumberModel  # noqa: PLC0415 - it loads torch
 
     path = folder / WEIGHTS
-    model = VerbNumberModel(config)
+    try:
+        model = VerbNumberModel(config)
+    except Exception as reason:  # as torch and transformers see what is wrong: of many types
+        raise InputError(f"{folder / CONFIG} makes no model: {reason}") from reason
     try:
         tensors = {name: each.float() for name, each in tensors_in(path.read_bytes()).items()}
         _ = model.load_state_dict(tensors)

@@ -127,11 +127,12 @@ def _read(
     path: Path,
     parsers: Callable[[_Rows], Iterable[tuple[int, str, Callable[[Sequence[str]], Prefix]]]],
 ) -> Read:
+    path = Path(path)
     opened = gzip.open if path.suffix == ".gz" else open
     prefixes: list[Prefix] = []
     malformed: list[tuple[int, str]] = []
     try:
-        with opened(path, "rt", encoding="utf-8", errors="replace", newline="\n") as file:
+        with opened(path, "rt", encoding="utf-8-sig", errors="replace", newline="\n") as file:
             rows = ((line, row.rstrip("\r\n")) for line, row in enumerate(file, start=1))
             for line, row, parse in parsers(rows):
                 try:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
+from attnflow import checked
+from attnflow.errors import InputError
 from attnflow.paper._prefix import PLURAL, SINGULAR, Prefix
 
 if TYPE_CHECKING:
@@ -109,8 +111,21 @@ def generate(
     the woman that the patents left still 1
     the company on the laws 1
     """
+    count = _from_zero(count, "count")
+    if attractors is not None:
+        attractors = _from_zero(attractors, "attractors")
+    if number not in (None, SINGULAR, PLURAL):
+        raise InputError(
+            f"number is {number!r}; SINGULAR ({SINGULAR}) or PLURAL ({PLURAL}) is wanted"
+        )
     rng = random.Random(seed)  # noqa: S311 (sentences, not secrets)
     return [_sentence(rng, attractors, number, nouns) for _ in range(count)]
+
+
+def _from_zero(value: int, name: str) -> int:
+    if checked.whole_number(value, name) < 0:
+        raise InputError(f"{name} is {value}; 0 or more are wanted")
+    return value
 
 
 def _sentence(

@@ -46,7 +46,7 @@ class Splits:
     validation, attractor_validation
         For decisions while training.
     test, attractor_test
-        Looked at once, at the end.
+        For the figures at the end; no setting is to be chosen by them.
     cross
         Of another file (wiki-test.txt); not trained on either.
     malformed

@@ -1,9 +1,9 @@
 """Training the verb-number model: seeded, a checkpoint every epoch, resumed as if never stopped.
 
 Every epoch draws its sentences, its changes and its dropout from a seed of its own, made of the
-run's seed and the epoch's number. So weights and the optimizer's moments are all there is to save,
-and a run that was killed and resumed ends with the same weights as one that was not (on the same
-machine, with as many threads).
+run's seed and the epoch's number. So weights and the optimizer's moments are all there is to save
+between epochs, and a run that was killed and resumed ends with the same weights as one that was not
+(on the same machine, with as many threads).
 """
 # A door to torch: what its stubs leave unknown stays inside this file.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,15 @@ from attnflow.models._door import require
 from attnflow.paper._card import card
 from attnflow.paper._checkpoint import read_checkpoint, read_facts, write_checkpoint
 from attnflow.paper._figures import Figures, figures
-from attnflow.paper._files import CARD, CHECKPOINT, check_folder, remove_drafts, replace_file
+from attnflow.paper._files import (
+    CARD,
+    CHECKPOINT,
+    WEIGHTS,
+    check_folder,
+    remove_drafts,
+    replace_file,
+)
+from attnflow.paper._interrupts import held_interrupts
 from attnflow.paper._load import load, save_model
 from attnflow.paper._material import Material
 from attnflow.paper._measure import accuracy_of_rows
@@ -106,8 +114,9 @@ def train(
 
     Notes
     -----
-    About 80 seconds of one core an epoch of 25,000 sentences. Whatever stops a run, the checkpoint
-    of its last whole epoch is there, and the same call goes on from it.
+    About 75 seconds of one core an epoch of 25,000 sentences. Ctrl-C saves the run between two
+    steps and stops it; whatever else does, the checkpoint of its last whole epoch is there. The
+    same call goes on from it, and ends with the same weights.
     """
     require("torch", "transformers", "safetensors")
     recipe, folder = recipe or Recipe(), Path(folder)
@@ -119,9 +128,9 @@ def train(
     path = folder / CHECKPOINT
     data = splits.digest
     facts = read_facts(path) if check_folder(folder) else None
-    if facts is not None:
-        _check_facts(path, facts, recipe, data)
-    with _threads(threads):
+    with _threads(threads) as count:
+        if facts is not None:
+            _check_facts(path, facts, recipe, data, count)
         material = Material.of(splits)
         run, history = _started(path, facts, material, recipe)
         _make(folder)
@@ -129,17 +138,23 @@ def train(
         return _finished(folder, run, history, splits)
 
 
-def _check_facts(path: Path, facts: dict[str, Any], recipe: Recipe, data: str) -> None:
+def _check_facts(
+    path: Path, facts: dict[str, Any], recipe: Recipe, data: str, threads: int
+) -> None:
     wanted = recipe.plain()
     if facts["recipe"] != wanted:
         raise InputError(
             f"{path} is of a run with other settings: {differences(wanted, facts['recipe'])}. "
             "Choose another folder, or the same settings to go on"
         )
-    # Runs of before this was written down are known by their number of words alone, see below.
-    if facts.get("data", data) != data:
+    if facts["data"] != data:
         raise InputError(
             f"{path} is of a run with other data. Choose another folder, or the same data to go on"
+        )
+    if facts["threads"] != threads:
+        raise InputError(
+            f"{path} is of a run with {facts['threads']} threads, and {threads} came, which may "
+            f"change the last bits. Choose another folder, or threads={facts['threads']} to go on"
         )
 
 
@@ -147,19 +162,13 @@ def _started(
     path: Path, facts: dict[str, Any] | None, material: Material, recipe: Recipe
 ) -> tuple[Run, list[Epoch]]:
     """A run before its first step, or as a checkpoint left it."""
-    from attnflow.paper._learner import fresh  # noqa: PLC0415 - it loads torch
+    from attnflow.paper._learner import Begun, fresh  # noqa: PLC0415 - it loads torch
 
-    words = len(material.vocabulary)
-    if facts is not None and facts["words"] != words:
-        raise InputError(
-            f"{path} is of a run with other data: its vocabulary has {facts['words']} words, and "
-            f"that of this data {words}. Choose another folder, or the same data to go on"
-        )
     run = fresh(material, recipe)
     if facts is None:
         return run, []
-    read_checkpoint(path, run.learner, run.mean, run.optimizer)
-    run.step = facts["step"]
+    run.random = read_checkpoint(path, run.learner, run.mean, run.optimizer)
+    run.step, run.begun = facts["step"], Begun(**facts["begun"])
     return run, [Epoch(**told) for told in facts["history"]]
 
 
@@ -183,18 +192,33 @@ def _epochs(
     """Run the epochs that are not in `history` yet, and add them to it."""
     import torch
 
-    from attnflow.paper._learner import run_epoch  # noqa: PLC0415 - it loads torch
+    from attnflow.paper._learner import (  # noqa: PLC0415 - it loads torch
+        InterruptedBetweenStepsError,
+        run_epoch,
+    )
 
     recipe, words = run.recipe, run.material.vocabulary
     natural, hard = splits.validation, splits.attractor_validation
     natural_rows, hard_rows = ([words.encode(p.words) for p in part] for part in (natural, hard))
-    known = {"recipe": recipe.plain(), "words": len(words), "data": data}
-    known["threads"] = torch.get_num_threads()
+    known = {"recipe": recipe.plain(), "data": data, "threads": torch.get_num_threads()}
+
+    def save() -> None:
+        far = {"epoch": len(history), "step": run.step, "begun": asdict(run.begun)}
+        facts = known | far | {"history": [asdict(epoch) for epoch in history]}
+        write_checkpoint(path, run.learner, run.mean, run.optimizer, run.random, facts)
+
     for number in range(len(history), recipe.epochs):
-        began = time.monotonic()
-        loss = run_epoch(run, number, _told(progress, number + 1, recipe.epochs))
+        began = time.monotonic() - run.begun.seconds
+        told = _told(progress, number + 1, recipe.epochs)
+        try:
+            with held_interrupts() as interrupted:
+                loss = run_epoch(run, number, told, interrupted)
+        except InterruptedBetweenStepsError:
+            run.begun = replace(run.begun, seconds=time.monotonic() - began)
+            save()
+            raise
         found = accuracy_of_rows(run.mean.model, natural_rows, natural)
-        told = Epoch(
+        epoch = Epoch(
             number + 1,
             loss,
             found.distinct,
@@ -202,10 +226,9 @@ def _epochs(
             accuracy_of_rows(run.mean.model, hard_rows, hard).distinct if hard else None,
             time.monotonic() - began,
         )
-        history.append(told)
-        facts = {"epoch": number + 1, "step": run.step, "history": [asdict(e) for e in history]}
-        write_checkpoint(path, run.learner, run.mean, run.optimizer, known | facts)
-        tell(told)
+        history.append(epoch)
+        save()
+        tell(epoch)
 
 
 def _told(
@@ -219,25 +242,34 @@ def _told(
 
 def _finished(folder: Path, run: Run, history: list[Epoch], splits: Splits) -> Trained:
     """Write the model, measure it as it is stored, and write its card."""
+    import torch
+
     material = run.material
     save_model(folder, run.mean.model, material.vocabulary)
     loaded = load(folder)
     found = figures(loaded, splits, material.nouns)
-    size = (folder / "model.safetensors").stat().st_size
-    text = card(found, splits, run.recipe, history, words=len(material.vocabulary), size=size)
+    text = card(
+        found,
+        splits,
+        run.recipe,
+        history,
+        words=len(material.vocabulary),
+        size=(folder / WEIGHTS).stat().st_size,
+        computed=f"threads: {torch.get_num_threads()}, torch {torch.__version__}",
+    )
     replace_file(folder / CARD, text.encode())
     return Trained(loaded, found, tuple(history))
 
 
 @contextmanager
-def _threads(count: int | None) -> Generator[None]:
-    """So many threads for torch, and afterwards as many as before."""
+def _threads(count: int | None) -> Generator[int]:
+    """So many threads for torch, and afterwards as many as before; how many there are is given."""
     import torch
 
     before = torch.get_num_threads()
     if count is not None:
         torch.set_num_threads(count)
     try:
-        yield
+        yield torch.get_num_threads()
     finally:
         torch.set_num_threads(before)
