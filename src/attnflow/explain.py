@@ -78,6 +78,11 @@ class Explanation:
             for name, values in self.importance.items()
         }
 
+    @property
+    def saturated(self) -> bool:
+        """Whether flow is at its ceiling: whatever the layers between do, it would be the same."""
+        return "flow" in self.scores and self.scores["flow"].saturated[0]
+
     def settings(self) -> dict[str, Any]:
         """How all of it was made."""
         results = {**self.scores, **self.importance}
@@ -106,6 +111,7 @@ def explain(
     query: int | None = None,
     methods: Sequence[Method] = METHODS,
     target: int | str | None = None,
+    position: int | None = None,
     replace: Any = "unk",
     truncate: bool = False,
     threads: int | None = None,
@@ -128,6 +134,9 @@ def explain(
         "raw", "rollout", "flow", or some of them.
     target
         The answer that importance is about, by number or name; by default the model's own.
+    position
+        Whose answer is read of a model that answers at every position; by default that of the mask,
+        or the last of a model that writes.
     replace
         What stands for a token in `blank_out`: "unk", "mask", "pad" or the id of a token.
     truncate
@@ -137,7 +146,8 @@ def explain(
 
     Notes
     -----
-    One forward pass for attention, one for each token (`blank_out`) and one with gradients.
+    Forward passes: one each for attention and the prediction, one for each token and one more for
+    `blank_out`, one with gradients.
 
     Examples
     --------
@@ -157,13 +167,13 @@ def explain(
             f"{type(model).__name__} reads one text and writes another, and explain is about the "
             "tokens of one; use attnflow.models.attend and attnflow.importance"
         )
-    prediction = predict(model, tokenizer, text, truncate=truncate)
+    prediction = predict(model, tokenizer, text, position=position, truncate=truncate)
     if query is None:
         last = attention.n_tokens - 1 if attention.causal else 0
         query = last if prediction.position is None else prediction.position
     layer = attention.n_layers if layer is None else layer
     rows: dict[str, Any] = {"layers": [layer], "queries": [query]}
-    asked: dict[str, Any] = {"target": target, "truncate": truncate}
+    asked: dict[str, Any] = {"target": target, "position": position, "truncate": truncate}
     compute: dict[Method, Callable[[], TokenAttention]] = {
         "raw": lambda: raw(attention, **rows),
         "rollout": lambda: rollout(attention, **rows),

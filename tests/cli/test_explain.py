@@ -1,6 +1,9 @@
 """`attnflow explain`, with the shipped model and with others."""
 
 import json
+import os
+import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +17,7 @@ from typer.testing import Result
 
 import attnflow as af
 from attnflow import paper
+from attnflow.explain import explain
 from attnflow.importance import blank_out, input_gradient
 from attnflow.models import attend
 
@@ -122,6 +126,7 @@ def test_text_comes_from_a_file_too(run: Run, tmp_path: Path) -> None:
         ([TEXT, "--layer", "0"], 2, "--layer"),
         ([TEXT, "--query", "7"], 1, "7"),
         ([TEXT, "--target", "dual"], 1, "singular, plural"),
+        ([TEXT, "--target", "9" * 5000], 1, "singular, plural"),
         ([TEXT, "--replace", "nothing"], 1, "unk"),
         ([TEXT, "--model", "no/such/folder"], 1, "no/such/folder"),
         (["word " * 100], 1, "--truncate"),
@@ -190,3 +195,41 @@ def test_a_model_trained_by_the_command_is_known_by_its_folder(run: Run, tmp_pat
         _ = (folder / path.name).write_bytes(path.read_bytes())
     own, copy = run("explain", TEXT, "--json"), run("explain", TEXT, "--json", "--model", folder)
     assert _document(copy)["scores"] == _document(own)["scores"]
+
+
+def test_classes_that_exclude_none_other_are_explained(
+    run: Run, saved: Callable[[Any], Path]
+) -> None:
+    config = hf.BertConfig(**SMALL, problem_type="multi_label_classification")
+    folder = saved(hf.BertForSequenceClassification(config))
+    document = _document(run("explain", "a good film", "--model", folder, "--json"))
+    assert document["settings"]["input_gradient"]["score"] == "probability"
+
+
+def test_several_texts_are_refused() -> None:
+    shipped = paper.load()
+    with pytest.raises(af.InputError, match="a list came; explain is about one text"):
+        _ = explain(shipped.model, shipped.tokenizer, [TEXT])  # type: ignore[arg-type]
+    with pytest.raises(af.InputError, match="methods is None"):
+        _ = explain(shipped.model, shipped.tokenizer, TEXT, methods=None)  # type: ignore[arg-type]
+
+
+def test_escapes_in_a_text_cannot_act(run: Run) -> None:
+    result = run("explain", "the \x1b[31mkey")
+    assert "\x1b" not in result.output
+    assert r"vocabulary: \x1b" in result.stderr
+
+
+def test_bars_are_as_long_as_their_numbers_and_coloured_on_a_terminal(
+    on_terminal: Callable[..., str],
+) -> None:
+    command = [Path(sys.executable).with_name("attnflow"), "explain", TEXT]
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
+    shown = on_terminal(command, stream="stdout", env=environment)
+    blue, yellow, end = "\x1b[34m", "\x1b[33m", "\x1b[0m"
+    (row,) = (line for line in shown.splitlines() if line.startswith("cabinets"))
+    numbers = [float(number) for number in re.findall(r"\b[01]\.\d{3}", row)]
+    assert len(numbers) == 5
+    assert row.count(blue) == 3
+    assert row.count(yellow) == 2
+    assert f"{numbers[2]:.3f} {blue}██████{end}" in row  # the highest flow

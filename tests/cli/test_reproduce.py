@@ -2,6 +2,8 @@
 
 import csv
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,7 +24,7 @@ def test_tables_are_printed_beside_the_papers(run: Run, table: str) -> None:
     names = [line.split("|")[1].strip() for line in lines if line.startswith("| ")]
     assert names == ["", "raw", "raw, paper", "rollout", "rollout, paper", "flow", "flow, paper"]
     assert {"table-1": "0.69 ± 0.27", "table-2": "0.53 ± 0.33"}[table] in result.stdout
-    assert " s: " in lines[-1]
+    assert lines[-1].endswith("; the rest is loading")
     assert ("LayerNorm" in result.stdout) == (table == "table-2")
 
 
@@ -41,7 +43,7 @@ def test_the_numbers_of_every_sentence_are_kept(run: Run, tmp_path: Path) -> Non
     out = tmp_path / "table.csv"
     result = run("reproduce", "table-1", *FEW, "--out", out, "--json")
     assert result.exit_code == 0
-    with (tmp_path / "table.sentences.csv").open(encoding="utf-8", newline="") as file:
+    with (tmp_path / "table.csv.sentences.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 5
     mean = json.loads(result.stdout)["rows"]["flow"]["mean"][5]
@@ -53,7 +55,7 @@ def test_a_seed_chooses_the_sentences(run: Run, tmp_path: Path) -> None:
     for name, seed in (("a", 0), ("b", 0), ("c", 1)):
         out = tmp_path / f"{name}.csv"
         assert run("reproduce", "table-2", *FEW, "--seed", seed, "--out", out).exit_code == 0
-    texts = {name: (tmp_path / f"{name}.sentences.csv").read_text("utf-8") for name in "abc"}
+    texts = {name: (tmp_path / f"{name}.csv.sentences.csv").read_text("utf-8") for name in "abc"}
     assert texts["a"] == texts["b"] != texts["c"]
 
 
@@ -71,6 +73,8 @@ def test_subjects_have_shares_for_methods_and_importance(run: Run) -> None:
         (["table-1", "--out", "table.txt"], 2, "must end in .md"),
         (["table-1", "--out", "no/such/table.md"], 2, "no folder"),
         (["table-1", "--samples", "0"], 2, "--samples"),
+        (["table-1", "--samples", "1000000000"], 2, "at most 100000"),
+        (["table-1", "--out", f"{'x' * 300}.md"], 2, "cannot be written"),
         (["table-1", "--data", "."], 1, "numpred.val"),
         (["table-1", "--model", "."], 1, "not a verb-number model"),
         (["table-9"], 2, "table-9"),
@@ -90,3 +94,13 @@ def test_bad_input_is_told_before_any_work(
     assert told in result.stderr
     assert "Traceback" not in result.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no full device")
+def test_output_that_cannot_be_printed_is_in_the_file(tmp_path: Path) -> None:
+    out = tmp_path / "table.md"
+    command = [Path(sys.executable).with_name("attnflow"), "reproduce", "table-1", "--out", out]
+    with Path("/dev/full").open("w") as full:
+        result = subprocess.run([*command, "--samples", "1"], stdout=full, check=False)
+    assert result.returncode == 1
+    assert "| flow " in out.read_text("utf-8")

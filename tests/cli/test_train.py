@@ -12,7 +12,8 @@ from typer.testing import Result
 
 from attnflow import paper
 from attnflow.cli import _train as command
-from attnflow.paper import Mix, Recipe
+from attnflow.cli._train_bar import train_bar
+from attnflow.paper import Epoch, Mix, Recipe
 
 Run = Callable[..., Result]
 OnTerminal = Callable[..., str]
@@ -167,3 +168,9 @@ def test_on_a_terminal_a_bar_shows_loss_and_accuracy_and_a_line_stays(
     assert "accuracy" in shown
     assert "%" in shown
     assert "validation accuracy" in shown
+
+
+def test_a_closed_stderr_has_nothing_to_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", None)
+    with train_bar(2) as bar:
+        bar.epoch(Epoch(1, 0.5, 0.9, 0.3, None, 1.0))

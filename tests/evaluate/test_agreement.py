@@ -64,3 +64,28 @@ def test_equal_highest_scores_share_the_hit() -> None:
 def test_a_position_that_does_not_count_cannot_be_hit() -> None:
     with pytest.raises(InputError, match="cannot be highest"):
         _ = hits(np.ones(4), 0, among=[1, 2])
+
+
+def test_what_is_no_token_attention_is_refused(attention: af.Attention) -> None:
+    importance = Importance([0.1, 0.9], ["a", "b"], "blank_out")
+    with pytest.raises(InputError, match="Importance came in the place of TokenAttention"):
+        _ = agreement(importance, af.raw(attention))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("scores", "among", "told"),
+    [
+        ([0.1, 0.2], [0, 7], "positions up to 7 count"),
+        ([0.1, 0.2], [0, -1], "positions up to 0 count"),
+        ([0.1, np.nan], [0, 1], "holds NaN"),
+    ],
+)
+def test_scores_without_a_highest_are_refused(
+    scores: list[float], among: list[int], told: str
+) -> None:
+    with pytest.raises(InputError, match=told):
+        _ = hits(scores, 0, among=among)
+
+
+def test_a_position_that_is_named_twice_counts_once() -> None:
+    assert hits([0.9, 0.3], 0, among=[0, 0, 1]) == 1.0

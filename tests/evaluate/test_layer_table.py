@@ -1,6 +1,7 @@
 """Tables of layers: what the numbers come to, and the files they are written to."""
 
 import csv
+import json
 from pathlib import Path
 
 import numpy as np
@@ -60,7 +61,8 @@ def test_a_csv_file_has_means_and_a_second_one_every_number(
     assert float(means[0]["mean"]) == pytest.approx(0.2)
     assert means[0]["paper_mean"] == "0.69"
     assert (means[3]["mean"], means[3]["undefined"]) == ("", "2")
-    assert beside == tmp_path / "table.sentences.csv"
+    assert json.loads(means[0]["settings"]) == dict(table.settings)
+    assert beside == tmp_path / "table.csv.sentences.csv"
     with beside.open(encoding="utf-8", newline="") as file:
         sentences = list(csv.DictReader(file))
     assert [row["text"] for row in sentences] == list(table.texts)
@@ -75,7 +77,7 @@ def test_a_parquet_file_has_the_same(table: LayerTable, tmp_path: Path) -> None:
     assert means["mean"][:2] == pytest.approx([0.2, 0.6])
     assert means["mean"][3] is None
     sentences = parquet.read_table(beside).to_pydict()
-    assert beside.name == "table.sentences.parquet"
+    assert beside.name == "table.parquet.sentences.parquet"
     assert sentences["raw_1"] == [0.1, 0.3]
 
 
@@ -83,7 +85,9 @@ def test_a_markdown_file_has_the_text(table: LayerTable, tmp_path: Path) -> None
     beside = table.save(tmp_path / "table.md", PUBLISHED)
     text = (tmp_path / "table.md").read_text(encoding="utf-8")
     assert text == table.markdown(PUBLISHED) + "\n"
-    assert beside.name == "table.sentences.csv"
+    _ = table.save(tmp_path / "table.md", heading="Table 1")
+    assert (tmp_path / "table.md").read_text("utf-8") == f"Table 1\n\n{table.markdown()}\n"
+    assert beside.name == "table.md.sentences.csv"
 
 
 @pytest.mark.parametrize(
@@ -92,6 +96,7 @@ def test_a_markdown_file_has_the_text(table: LayerTable, tmp_path: Path) -> None
         ("table.txt", "must end in .md"),
         ("none/table.md", "no folder"),
         ("folder.md", "is a folder"),
+        (f"{'x' * 300}.md", "cannot be written"),
     ],
 )
 def test_a_path_for_no_table_is_refused_before_any_work(
@@ -111,3 +116,29 @@ def test_numbers_must_fit_rows_layers_and_texts() -> None:
 
 def test_notebooks_show_means(table: LayerTable) -> None:
     assert "0.20 ± 0.10" in table._repr_html_()
+
+
+def test_rows_of_one_name_are_refused_since_files_would_lose_one() -> None:
+    with pytest.raises(InputError, match="a name of its own"):
+        _ = LayerTable([[[0.1], [0.2]]], ["raw", "raw"], [1], ["a"])
+    with pytest.raises(InputError, match="a name of its own"):
+        _ = LayerTable([[[0.1]]], ["raw"], [1], ["a"], {"raw": [1.0]})
+    with pytest.raises(InputError, match="one string came"):
+        _ = LayerTable([[[0.1], [0.2]]], "ab", [1], ["a"])
+
+
+def test_published_numbers_must_be_of_as_many_layers(table: LayerTable, tmp_path: Path) -> None:
+    published = {"raw": [(0.69, 0.27)]}
+    with pytest.raises(InputError, match="1 numbers were published for raw"):
+        _ = table.markdown(published)
+    with pytest.raises(InputError, match="1 numbers were published for raw"):
+        _ = table.save(tmp_path / "table.csv", published)
+
+
+def test_a_name_cannot_end_its_cell() -> None:
+    table = LayerTable([[[0.1]]], ["a|b\nc"], [1], ["a"])
+    assert table.markdown().splitlines()[-1] == r"| a\|b c | 0.10 ± 0.00 |"
+
+
+def test_a_path_may_be_a_string(table: LayerTable, tmp_path: Path) -> None:
+    assert table.save(f"{tmp_path}/table.csv").exists()

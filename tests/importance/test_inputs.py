@@ -232,3 +232,14 @@ def test_models_of_any_precision_can_be_asked(dtype: torch.dtype):
             ask(each, tokenizer(), TEXT, target=0) for each in (model, model_of("bert"))
         )
         np.testing.assert_allclose(found.values, exact.values, atol=rough * exact.values.max())
+
+
+class Infinite(torch.nn.Module):
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        return torch.full((len(ids), 2), torch.inf)
+
+
+@pytest.mark.parametrize("ask", [functools.partial(blank_out, replace=0), predict])
+def test_an_answer_that_is_infinite_is_refused(ask: Any):
+    with pytest.raises(af.UnsupportedModelError, match="or infinite"):
+        _ = ask(Infinite(), None, IDS)

@@ -59,6 +59,7 @@ def test_another_number_of_targets_than_texts_is_refused():
         (-1, "target is -1; the model's classes are 0 to 1"),
         ("dual", "target is 'dual'; the classes are singular, plural"),
         (True, "target is True; whole numbers are wanted"),
+        (np.array(1), r"target is array\(1\); whole numbers are wanted"),
         (0.5, r"target is 0\.5; whole numbers are wanted"),
     ],
 )
@@ -79,6 +80,8 @@ def test_a_token_goes_by_its_name_or_by_a_text_that_is_one_token():
     assert [each.settings["target_name"] for each in found] == ["##s", "##s", "man", "man"]
     with pytest.raises(af.InputError, match=r"target 'keys' is 2 tokens \(key ##s\)"):
         _ = blank_out(model, tokenizer(), TEXT, target="keys")
+    with pytest.raises(af.InputError, match="target is 'zzz', a word that the model does not know"):
+        _ = blank_out(model, tokenizer(), TEXT, target="zzz")
 
 
 def test_a_difference_of_many_classes_is_to_the_best_other_one_of_the_whole_input():

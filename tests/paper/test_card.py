@@ -37,17 +37,15 @@ def test_the_card_says_where_the_model_is_weak() -> None:
 
 def test_the_card_says_how_the_model_was_trained_and_on_what() -> None:
     text = _card(FILES)
-    assert (
-        "--data DIR --out FOLDER --seed 7 --epochs 50`: 50 epochs in 50\nminutes (threads: 1)."
-        in text
-    )
+    assert "train verb-number --data DIR --out FOLDER --seed 7 --epochs 50`: 50 epochs in" in text
+    assert "minutes (threads: 1)." in text
     assert "| numpred.val | 14,169 | 2 |" in text
     assert "| numpred.test.1 | 52,599 | 0 |" in text
     assert "| augmentation: lead | 0.3 |" in text
     assert "| 50 | 0.5000 | 0.9500 | 0.8000 |" in text
     assert "Linzen" in text
     assert "Licence of the data: none is stated" in text
-    assert "9,649 words" in text
+    assert "9,645 words beside the special ones" in text
     assert "4.9 MB" in text
 
 

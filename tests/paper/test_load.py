@@ -106,6 +106,14 @@ def test_settings_that_make_no_model_are_an_input_error(folder: Path) -> None:
     _ = (folder / "config.json").write_text(json.dumps(config | {"n_embd": "wide"}))
     with pytest.raises(InputError, match=r"config\.json cannot be used"):
         _ = paper.load(folder)
+    _ = (folder / "config.json").write_text(json.dumps(config | {"n_head": 7}))
+    with pytest.raises(InputError, match=r"config\.json makes no model"):
+        _ = paper.load(folder)
+
+
+def test_a_folder_whose_name_is_too_long_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="there is no folder"):
+        _ = paper.load(tmp_path / ("x" * 300))
 
 
 def test_weights_that_are_missing_or_of_another_shape_are_an_input_error(folder: Path) -> None:

@@ -94,3 +94,15 @@ def test_a_gzipped_file_that_is_cut_off_is_an_input_error(tmp_path: Path) -> Non
     _ = path.write_bytes(gzip.compress(CORPUS.encode())[:-20])
     with pytest.raises(InputError, match="cannot be read"):
         _ = read_corpus(path)
+
+
+def test_the_mark_that_some_editors_begin_a_file_with_is_no_part_of_it(tmp_path: Path) -> None:
+    path = tmp_path / "numpred.val"
+    _ = path.write_text("VBZ\tthe key\n", encoding="utf-8-sig")
+    assert read_numpred(path).prefixes[0].words == ("the", "key")
+
+
+def test_a_path_may_be_a_string(tmp_path: Path) -> None:
+    path = tmp_path / "numpred.val"
+    _ = path.write_text("VBZ\tthe key\n")
+    assert read_numpred(str(path)).path == path

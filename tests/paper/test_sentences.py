@@ -1,5 +1,8 @@
+from typing import Any
+
 import pytest
 
+from attnflow.errors import InputError
 from attnflow.paper import PLURAL, SINGULAR, generate
 from attnflow.paper._nouns import Nouns
 from attnflow.paper._sentences import NOUNS
@@ -45,3 +48,17 @@ def test_articles_agree_with_the_word_that_follows() -> None:
                 nouns = [KNOWN.is_plural(w) for w in prefix.words[prefix.words.index(word) :]]
                 first = next(plural for plural in nouns if plural is not None)
                 assert first is (prefix.words[prefix.words.index(word)] == "these")
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"count": -1}, "count is -1"),
+        ({"count": 1.5}, "count is 1.5"),
+        ({"count": 1, "attractors": -1}, "attractors is -1"),
+        ({"count": 1, "number": 2}, "number is 2"),
+    ],
+)
+def test_sentences_that_cannot_be_are_refused(settings: dict[str, Any], told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        _ = generate(**settings)

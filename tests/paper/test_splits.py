@@ -121,3 +121,8 @@ def test_the_splits_of_the_data_are_those_of_the_shipped_model(data_splits: Spli
         "test": 1241, "attractor_test": 6358, "cross": 3314,
     }  # fmt: skip
     assert data_splits.malformed == ()
+
+
+def test_a_folder_whose_name_is_too_long_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="there is no folder"):
+        _ = load_splits(tmp_path / ("x" * 300))

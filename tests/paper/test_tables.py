@@ -68,7 +68,7 @@ def test_progress_counts_sentences(shipped: Loaded, prefixes: list[Prefix]) -> N
         "input_gradient",
         progress=lambda done, total: reports.append((done, total)),
     )
-    assert reports == [(0, 6)]
+    assert reports == [(0, 6), (6, 6)]
 
 
 def test_subjects_are_looked_for_among_words(shipped: Loaded, prefixes: list[Prefix]) -> None:

@@ -315,3 +315,8 @@ def test_no_sentences_are_an_input_error(tmp_path: Path) -> None:
 def test_a_recipe_of_nothing_is_an_input_error(setting: dict[str, Any]) -> None:
     with pytest.raises(InputError, match="give a whole number"):
         _ = Recipe(**setting)
+
+
+def test_a_folder_whose_name_is_too_long_is_an_input_error(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot be written to"):
+        _ = train(generated_splits(200), tmp_path / ("x" * 300))

@@ -38,7 +38,7 @@ class Attending:
         if target is not None:
             target = encodable(target, option="--target")
         given = one_text(text, file)
-        with loading("attention") as progress, naming_options(_REMEDY):
+        with loading("attention", self.model) as progress, naming_options(_REMEDY):
             loaded = loaded_model(self.model, self.load_settings)
             progress(0, 1)
             attention = models.attend(
@@ -54,7 +54,7 @@ class Attending:
         out = output_folder(out, option="--out", suffix=suffix)
         width = max(5, len(str(len(texts))))
         files: list[dict[str, Any]] = []
-        with loading("attention") as progress, naming_options(_REMEDY):
+        with loading("attention", self.model) as progress, naming_options(_REMEDY):
             loaded = loaded_model(self.model, self.load_settings)
             for start in range(0, len(texts), batch_size):
                 progress(start, len(texts))

@@ -63,6 +63,15 @@ def explain_command(
             "[default: the model's own]",
         ),
     ] = None,
+    position: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            metavar="I",
+            help="Position whose answer is read of a model that answers at every one.  [default: "
+            "that of the mask, or the last]",
+        ),
+    ] = None,
     replace: Annotated[
         str,
         typer.Option(
@@ -91,7 +100,7 @@ def explain_command(
     methods = _methods(method)
     given = one_text(text, file)
     load_settings = {"allow_pickle": allow_pickle, "remote_code": remote_code, "device": device}
-    with loading("explaining") as progress, naming_options("a shorter text"):
+    with loading("explaining", model) as progress, naming_options("a shorter text"):
         loaded = loaded_model(model, load_settings)
         progress(0, 1)
         explanation = explain(
@@ -102,6 +111,7 @@ def explain_command(
             query=query,
             methods=methods,
             target=_number_or_name(target),
+            position=position,
             replace=_number_or_name(replace),
             truncate=truncate,
             threads=threads,
@@ -113,7 +123,15 @@ def explain_command(
         explanation_table(explanation, unknown)
     if unknown:
         words = ", ".join(map(printable, dict.fromkeys(unknown.values())))
-        typer.echo(f"note: not in the model's vocabulary: {words}", err=True)
+        # A word that is [UNK] already does not change when it is replaced by it.
+        nothing = "; their blank-out is 0 whatever they mean" if replace == "unk" else ""
+        typer.echo(f"note: not in the model's vocabulary: {words}{nothing}", err=True)
+    if explanation.saturated:
+        note = (
+            f"note: flow is at its ceiling at layer {explanation.layer}: the most that each token "
+            "may give, whatever the layers between do; a lower --layer tells more"
+        )
+        typer.echo(note, err=True)
 
 
 def _methods(names: list[str] | None) -> tuple[Method, ...]:
@@ -147,5 +165,6 @@ def _document(
             importance: {name: None if math.isnan(rho) else rho for name, rho in row.items()}
             for importance, row in explanation.correlations().items()
         },
+        "saturated": explanation.saturated,
         "settings": explanation.settings(),
     }

@@ -34,11 +34,12 @@ def loaded_model(name: str | None, settings: dict[str, Any]) -> models.Loaded:
     return loaded
 
 
-def loading(label: str) -> AbstractContextManager[Callable[[int, int], None]]:
-    """The progress bar of work that begins with loading a model."""
-    return progress_bar(
-        label, starting=_LOADING, starting_line=_LOADING_LINE, line_after=_LINE_AFTER
-    )
+def loading(
+    label: str, name: str | None = None
+) -> AbstractContextManager[Callable[[int, int], None]]:
+    """The progress bar of work that begins with loading a model; not ours has a name."""
+    line = _LOADING_LINE if name is not None else _LOADING
+    return progress_bar(label, starting=_LOADING, starting_line=line, line_after=_LINE_AFTER)
 
 
 @contextmanager

@@ -96,7 +96,7 @@ def table_2(
         Literal["norm", "input"],
         typer.Option(
             help="How the gradient of a word becomes one number: its norm, or its product with the "
-            "embedding. The sum, which the paper takes, is zero in this model."
+            "embedding. The sum, which the paper's code takes, is zero in this model."
         ),
     ] = "norm",
     out: Out = None,
@@ -171,9 +171,14 @@ class _Making:
             loaded = paper.load(self.model)
             sentences, source = self._sentences(subject=subject)
             table = compute(loaded.model, loaded.tokenizer, sentences, progress=progress)
+        table = table.with_settings(
+            model="verb-number" if self.model is None else str(self.model),
+            data="generated" if self.data is None else str(self.data),
+            seed=self.seed,
+        )
         total = time.perf_counter() - start
         if self.out is not None:  # before it is printed, perhaps to a reader that is gone
-            beside = table.save(self.out, published)
+            beside = table.save(self.out, published, heading=_heading(title, table, source))
             typer.echo(f"wrote {self.out} and {beside}", err=True)
         if self.as_json:
             typer.echo(json.dumps(_document(title, table, published, source, total)))
@@ -196,7 +201,7 @@ class _Making:
             raise InputError(f"{self.data} has no sentence{known} that was not trained on")
         kind = "generated sentences (no --data came)"
         if splits is not None:
-            kind = "natural sentences that were not trained on"
+            kind = f"held-out sentences of {self.data}"
         return found, f"{len(found)} {kind}"
 
 
@@ -206,14 +211,25 @@ def _printed(title: str, table: LayerTable, published: Any, source: str, total: 
     spent = ", ".join(f"{name.replace('_', ' ')} {each:.1f} s" for name, each in seconds.items())
     # A share of sentences has no spread of its own.
     text = table.markdown(published, std=published is not None)
-    reduced = settings.get("reduce")
-    how = [f"Input gradients: {_REDUCED[reduced]}."] if reduced in _REDUCED else []
-    return "\n".join([f"{title}, {source}", "", text, "", *how, f"{total:.1f} s: {spent}"])
+    took = f"{total:.1f} s: {spent}; the rest is loading"
+    return "\n\n".join([_heading(title, table, source), text, took])
+
+
+def _heading(title: str, table: LayerTable, source: str) -> str:
+    """What a table is, and how it was made."""
+    settings: Any = table.settings
+    how = [f"scores of [CLS], heads {settings['heads']}, residual {settings['residual']}"]
+    if "replace" in settings:
+        how.append(f"words blanked out by {settings['replace']}")
+    if "reduce" in settings:
+        how.append(f"gradients: {_REDUCED[settings['reduce']]}")
+    how.append(f"model {settings['model']}, seed {settings['seed']}")
+    return f"{title}, {source}\n\n{'; '.join(how)}"
 
 
 _REDUCED = {
-    "norm": "the norm over dimensions, since their sum, which the paper takes, is zero in a model "
-    "that reads its embeddings through LayerNorm",
+    "norm": "the norm over dimensions, since their sum, which the paper's code takes, is zero in a "
+    "model that reads its embeddings through LayerNorm",
     "input": "gradient times embedding",
 }
 

@@ -1,6 +1,7 @@
 """What token attention is measured by: importance, or the position of one token."""
 
 from collections.abc import Iterable
+from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -41,10 +42,10 @@ def agreement(
     array([1.])
     """
     for came, wanted in ((token_attention, TokenAttention), (importance, Importance)):
-        if not isinstance(came, wanted):
+        if not isinstance(cast("object", came), wanted):
             raise InputError(
-                f"a {type(came).__name__} came in the place of {wanted.__name__}; arrays are "
-                "compared by spearman"
+                f"a {type(came).__name__} came in the place of {wanted.__name__}; spearman takes "
+                "arrays"
             )
     if token_attention.tokens != importance.tokens:
         raise InputError(

@@ -5,14 +5,15 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from attnflow import checked
 from attnflow.errors import InputError
 from attnflow.evaluate._table_files import write_sentences, write_table
-from attnflow.evaluate._table_text import Published, fitting, markdown
+from attnflow.evaluate._table_text import Published, fitting, markdown, table_rows
 from attnflow.html_table import html_table
 from attnflow.settings import Settings, frozen_settings
 from attnflow.storage import PathLike
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from numpy.typing import ArrayLike, NDArray
-
-Means: TypeAlias = "NDArray[np.float64]"
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False, eq=False)
@@ -93,16 +92,16 @@ class LayerTable:
         put("rows", names)
         put("layers", numbers)
         put("texts", read)
-        put("whole", beside)
+        put("whole", MappingProxyType(beside))
         put("settings", frozen_settings(settings))
 
     @property
-    def mean(self) -> Means:
+    def mean(self) -> NDArray[np.float64]:
         """(row, layer): the mean over the texts for which there is a number; NaN where none is."""
         return _mean(self.values)
 
     @property
-    def std(self) -> Means:
+    def std(self) -> NDArray[np.float64]:
         """(row, layer): the standard deviation, of the texts and not of their mean."""
         return np.sqrt(_mean((self.values - self.mean) ** 2))
 
@@ -130,31 +129,34 @@ class LayerTable:
         """
         return markdown(self, fitting(self, published), std=std)
 
-    def save(self, path: PathLike, published: Published | None = None) -> Path:
+    def with_settings(self, **more: object) -> LayerTable:
+        """The same with more said about how it was made."""
+        settings = {**self.settings, **more}
+        return LayerTable(self.values, self.rows, self.layers, self.texts, self.whole, settings)
+
+    def save(
+        self, path: PathLike, published: Published | None = None, *, heading: str = ""
+    ) -> Path:
         """Write the table to a .md, .csv or .parquet file, and every number beside it.
 
-        Returns the path of the second file, which holds one line for each text: `table.md` and
-        `table.csv` have `table.sentences.csv`, `table.parquet` has `table.sentences.parquet`.
+        `heading` is text above the table in Markdown; the other formats have a column with the
+        settings. Returns the path of the second file, which holds one line for each text:
+        `table.md` has `table.md.sentences.csv`, `table.parquet` `table.parquet.sentences.parquet`.
         """
         path = Path(path)
-        write_table(self, path, fitting(self, published))
+        write_table(self, path, fitting(self, published), heading)
         return write_sentences(self, path)
 
     def __repr__(self) -> str:
         return f"LayerTable(texts={len(self.texts)}, rows={self.rows}, layers={self.layers})"
 
     def _repr_html_(self) -> str:
-        """Means and standard deviations."""
-        cells = [
-            [name, *(f"{m:.2f} ± {s:.2f}" for m, s in zip(mean, std, strict=True))]
-            for name, mean, std in zip(self.rows, self.mean, self.std, strict=True)
-        ]
-        cells += [[name, f"{np.nanmean(each):.2f}"] for name, each in self.whole.items()]
-        header = ["", *(f"layer {layer}" for layer in self.layers)]
+        """Means and standard deviations, and how many numbers are undefined."""
+        header, *cells = table_rows(self, None, std=True)
         return html_table(f"{len(self.texts)} texts", header, cells)
 
 
-def _mean(values: NDArray[np.float64]) -> Means:
+def _mean(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """The mean over the first axis of what is not NaN, without a warning where all of it is."""
     known = ~np.isnan(values)
     count = known.sum(axis=0)

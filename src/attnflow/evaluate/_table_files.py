@@ -11,6 +11,7 @@ import numpy as np
 
 from attnflow import storage
 from attnflow.errors import InputError, MissingDependencyError
+from attnflow.settings import settings_text
 
 if TYPE_CHECKING:
     from attnflow.evaluate._layer_table import LayerTable
@@ -35,12 +36,13 @@ def check_path(path: storage.PathLike) -> None:
         raise InputError(f"{path} cannot be written: {reason.strerror}") from reason
 
 
-def write_table(table: LayerTable, path: Path, published: Published | None) -> None:
+def write_table(table: LayerTable, path: Path, published: Published | None, heading: str) -> None:
     """Means and standard deviations; in .csv and .parquet one line for each row and layer."""
     check_path(path)
     if path.suffix.lower() == ".md":
+        above = f"{heading}\n\n" if heading else ""
         with storage.whole_file(path) as draft:
-            _ = draft.write_text(f"{table.markdown(published)}\n", encoding="utf-8")
+            _ = draft.write_text(f"{above}{table.markdown(published)}\n", encoding="utf-8")
     else:
         _write(path, _means(table, published or {}))
 
@@ -48,7 +50,7 @@ def write_table(table: LayerTable, path: Path, published: Published | None) -> N
 def write_sentences(table: LayerTable, path: Path) -> Path:
     """Every number, one line a text, in a file beside `path`."""
     suffix = ".parquet" if path.suffix.lower() == ".parquet" else ".csv"
-    beside = path.with_name(f"{path.stem}.sentences{suffix}")
+    beside = path.with_name(f"{path.name}.sentences{suffix}")
     columns: dict[str, list[Any]] = {"text": list(table.texts)}
     for number, name in enumerate(table.rows):
         for place, layer in enumerate(table.layers):
@@ -74,7 +76,10 @@ def _means(table: LayerTable, published: Published) -> dict[str, list[Any]]:
             add(name, layer, *own, n, int(table.undefined[number, place]), *theirs)
     for name, values in table.whole.items():
         missing = int(np.isnan(values).sum())
-        add(name, None, float(np.nanmean(values)), float(np.nanstd(values)), n, missing, None, None)
+        known = values[~np.isnan(values)]
+        own = (float(known.mean()), float(known.std())) if len(known) else (None, None)
+        add(name, None, *own, n, missing, None, None)
+    columns["settings"] = [settings_text(table.settings)] * len(columns["row"])
     return columns
 
 

@@ -17,7 +17,14 @@ Published: TypeAlias = Mapping[str, Sequence[tuple[float, float]]]
 
 
 def markdown(table: LayerTable, published: Published | None, *, std: bool) -> str:
-    """Mean ± standard deviation, each row followed by what was published; padded to columns."""
+    """The cells of a table in Markdown, padded to columns."""
+    rows = table_rows(table, published, std=std)
+    # A bar or a line break in a name would end its cell.
+    return _aligned([[" ".join(cell.replace("|", r"\|").split()) for cell in row] for row in rows])
+
+
+def table_rows(table: LayerTable, published: Published | None, *, std: bool) -> list[list[str]]:
+    """Mean ± standard deviation below a header, each row followed by what was published."""
     rows: list[list[str]] = [["", *(f"L{layer}" for layer in table.layers)]]
     for name, means, stds in zip(table.rows, table.mean, table.std, strict=True):
         pairs = zip(means.tolist(), stds.tolist(), strict=True)
@@ -33,10 +40,10 @@ def markdown(table: LayerTable, published: Published | None, *, std: bool) -> st
         rows[0][-1] = "no layer"
         empty = [""] * len(table.layers)
         for name, values in table.whole.items():
-            mean, spread = float(np.nanmean(values)), float(np.nanstd(values))
-            rows.append([name, *empty, _cell(mean, spread, shown=std)])
-    # A bar or a line break in a name would end its cell.
-    return _aligned([[" ".join(cell.replace("|", r"\|").split()) for cell in row] for row in rows])
+            known = values[~np.isnan(values)]
+            mean, spread = (known.mean(), known.std()) if len(known) else (np.nan, np.nan)
+            rows.append([name, *empty, _cell(float(mean), float(spread), shown=std)])
+    return rows
 
 
 def fitting(table: LayerTable, published: Published | None) -> Published | None:

@@ -103,6 +103,7 @@ def _special(tokenizer: Any, replace: str, name: str) -> int:
     ids = {each: getattr(tokenizer, f"{each}_token_id", None) for each in get_args(Special)}
     number = ids[replace]
     if number is None:
-        there = "".join(f"{other} or " for other, each in ids.items() if each is not None)
-        raise InputError(f"the tokenizer has no {replace} token; use {there}the id of a token")
+        there = ", ".join(other for other, each in ids.items() if each is not None)
+        use = f"{there}, or the id of a token" if there else "the id of a token"
+        raise InputError(f"the tokenizer has no {replace} token; use {use}")
     return int(number)

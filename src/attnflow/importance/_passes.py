@@ -113,8 +113,8 @@ def _logits(model: nn.Module, output: Any) -> Tensor:
     # Minus infinity rules a class out; of all classes it does not, and infinity is no probability.
     if not found.numel() or not found.amax(dim=-1).isfinite().all():
         raise UnsupportedModelError(
-            f"{type(model).__name__} gave logits that are not finite; its weights or its input "
-            "hold NaN or infinity, or overflow in half precision: try model.float()"
+            f"{type(model).__name__} gave logits that are not a number, or infinite; its weights "
+            "or its input hold NaN or infinity, or overflow in half precision: try model.float()"
         )
     # Half precisions are too coarse for differences of probabilities.
     return found.float() if found.element_size() < 4 else found

@@ -51,8 +51,9 @@ _ON_GENERATED = """- It was trained on generated sentences of a few patterns and
 _CHOSEN = """- The recipe was chosen on the validation split of these sentences, whose figure is
   therefore a little too good."""
 
-_ALWAYS = """- [UNK] never occurs in training, since the sentences have no unknown words; its
-  embedding is zero, so that it tells the model nothing but its place. Words hidden in training are [MASK].
+_ALWAYS = """\
+- [UNK] never occurs in training, since the sentences have no unknown words; its embedding is
+  zero, so that it tells the model nothing but its place. Words hidden in training are [MASK].
 - English, the verb's present tense, and the form of its training sentences: small letters, rare
   words as their part of speech (NN, NNS, NNP, JJ, …). Words outside the vocabulary are all [UNK].
 - Made to study how attention is read. It is no grammar checker.

@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from attnflow.errors import InputError
 from attnflow.paper._prefix import LONGEST, PLURAL, SINGULAR, Prefix
+from attnflow.storage import PathLike
 
 _NUMBERS = {"VBZ": SINGULAR, "VBP": PLURAL}
 
@@ -35,7 +36,7 @@ class _MalformedError(ValueError):
 _Rows: TypeAlias = Iterable[tuple[int, str]]
 
 
-def read_numpred(path: Path, *, attractors: int | None = None) -> Read:
+def read_numpred(path: PathLike, *, attractors: int | None = None) -> Read:
     r"""Rows `VBZ` or `VBP`, a tab, the words before the verb; no header.
 
     Parameters
@@ -64,7 +65,7 @@ def read_numpred(path: Path, *, attractors: int | None = None) -> Read:
     return _read(path, lambda rows: ((line, row, parse) for line, row in rows))
 
 
-def read_sentences(path: Path) -> Read:
+def read_sentences(path: PathLike) -> Read:
     """Full sentences with `subj_idx` and `verb_idx`, counted from 0, below a header.
 
     The header names at least sentence, subj_idx, verb_idx and verb_pos; other columns are left
@@ -81,7 +82,7 @@ def read_sentences(path: Path) -> Read:
     return _read_table(path, ("sentence", "subj_idx", "verb_idx", "verb_pos"), parse)
 
 
-def read_corpus(path: Path) -> Read:
+def read_corpus(path: PathLike) -> Read:
     """The authors' full file, plain or gzipped; its `verb_index` counts from 1.
 
     The header names at least sentence, verb_pos, verb_index and n_diff_intervening; other columns
@@ -99,7 +100,7 @@ def read_corpus(path: Path) -> Read:
 
 
 def _read_table(
-    path: Path, columns: Sequence[str], parse: Callable[[dict[str, str]], Prefix]
+    path: PathLike, columns: Sequence[str], parse: Callable[[dict[str, str]], Prefix]
 ) -> Read:
     def parsers(rows: _Rows) -> Iterator[tuple[int, str, Callable[[Sequence[str]], Prefix]]]:
         lines = iter(rows)
@@ -124,7 +125,7 @@ def _read_table(
 
 
 def _read(
-    path: Path,
+    path: PathLike,
     parsers: Callable[[_Rows], Iterable[tuple[int, str, Callable[[Sequence[str]], Prefix]]]],
 ) -> Read:
     path = Path(path)

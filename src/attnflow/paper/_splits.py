@@ -102,15 +102,16 @@ def load_splits(folder: str | os.PathLike[str], *, seed: int = 0) -> Splits:
     """
     folder = Path(folder)
     for name in CORPUS:
-        if (folder / name).exists():
+        if _there(folder / name):
             return _corpus_splits(read_corpus(folder / name), seed)
     numpred, wiki = folder / "linzen", folder / "linzen-sentences"
     files = [numpred / "numpred.val", *(numpred / f"numpred.test.{k}" for k in ATTRACTORS)]
     files += [wiki / "wiki-dev.txt", wiki / "wiki-test.txt"]
-    if missing := [str(file.relative_to(folder)) for file in files if not file.exists()]:
-        what = "the folder" if folder.is_dir() else "there is no folder"
+    if missing := [str(file.relative_to(folder)) for file in files if not _there(file)]:
+        found = os.path.isdir(folder)  # noqa: PTH112 (False for a name that is too long)
+        what = "the folder" if found else "there is no folder"
         raise InputError(
-            f"{what} {folder}{' lacks' if folder.is_dir() else '; it should hold'} "
+            f"{what} {folder}{' lacks' if found else '; it should hold'} "
             f"{', '.join(missing)}; the other way is the authors' whole file, {CORPUS[0]} or "
             f"{CORPUS[1]}"
         )
@@ -131,6 +132,10 @@ def load_splits(folder: str | os.PathLike[str], *, seed: int = 0) -> Splits:
     parts = [test, _distinct(cross.prefixes), hard[0], validation, hard[1], train, hard[2]]
     parts[5] = _distinct((*train, *dev.prefixes))
     return _assembled(parts, reads)
+
+
+def _there(path: Path) -> bool:
+    return os.path.exists(path)  # noqa: PTH110 (False for a name that is too long)
 
 
 def _corpus_splits(read: Read, seed: int) -> Splits:

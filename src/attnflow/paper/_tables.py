@@ -31,8 +31,10 @@ if TYPE_CHECKING:
 Measure: TypeAlias = Literal["blank_out", "input_gradient"]
 _MEASURES = {"blank_out": blank_out, "input_gradient": input_gradient}
 _METHODS = ("raw", "rollout", "flow")
+_USUAL = {"blank_out": {"replace": "unk"}, "input_gradient": {"reduce": "norm"}}
+_GRAPH = {"query": 0, "heads": "mean", "residual": 0.5}  # the paper's, and the defaults of methods
 _CLS = 0  # stands first, and the classifier reads it
-_AT_ONCE = 128  # sentences; enough that those of a batch are of nearly one length
+_AT_ONCE = 64  # sentences; enough that those of a batch are of nearly one length
 
 
 def sample(
@@ -75,7 +77,7 @@ def agreement_table(
     measure: Measure,
     *,
     replace: str = "unk",
-    reduce: str | None = None,
+    reduce: str = "norm",
     progress: Callable[[int, int], None] | None = None,
 ) -> LayerTable:
     """How well raw attention, rollout and flow agree with importance: the paper's Tables 1 and 2.
@@ -93,7 +95,7 @@ def agreement_table(
         "blank_out" for Table 1, "input_gradient" for Table 2.
     replace, reduce
         Settings of the one and of the other: what stands for a word, and how a gradient becomes
-        one number.
+        one number. Its sum over dimensions, which the paper's code takes, is zero in this model.
     progress
         Called with the number of sentences done and that of all.
 
@@ -109,10 +111,11 @@ def agreement_table(
     >>> paper.agreement_table(shipped.model, shipped.tokenizer, paper.generate(5), "blank_out")
     LayerTable(texts=5, rows=('raw', 'rollout', 'flow'), layers=(1, 2, 3, 4, 5, 6))
     """
+    if measure not in _MEASURES:
+        raise InputError(f"measure is {measure!r}; use one of {', '.join(_MEASURES)}")
     clock = _Clock()
     asked = {"replace": replace} if measure == "blank_out" else {"reduce": reduce}
     values: dict[int, Any] = {}
-    settings: dict[str, Any] = {}
     layers: tuple[int, ...] = ()
     for numbers in _groups(prefixes, progress):
         chosen = [prefixes[number] for number in numbers]
@@ -125,13 +128,12 @@ def agreement_table(
                 scores = np.array([view.scores[:, 0] for view in views])
                 values[number] = spearman(scores, each.values)
             layers = views[0].layers
-            settings = {name: each.settings.get(name) for name in ("score", "reduce", "replace")}
     return LayerTable(
         [values[number] for number in range(len(prefixes))],
         _METHODS,
         layers,
         map(_text, prefixes),
-        settings={"measure": measure, **_given(settings), "seconds": clock.seconds},
+        settings={"measure": measure, **asked, **_GRAPH, "seconds": clock.seconds},
     )
 
 
@@ -169,7 +171,8 @@ def subject_table(
     for numbers in _groups(prefixes, progress):
         chosen = [prefixes[number] for number in numbers]
         for measure in _MEASURES:
-            found = _importance(model, tokenizer, chosen, cast("Measure", measure), clock)
+            asked = _USUAL[measure]
+            found = _importance(model, tokenizer, chosen, cast("Measure", measure), clock, **asked)
             for number, each in zip(numbers, found, strict=True):
                 whole[measure][number] = float(_subject_hits(each.values, prefixes[number]))
         for number, views in zip(numbers, _views(model, tokenizer, chosen, clock), strict=True):
@@ -183,7 +186,12 @@ def subject_table(
         layers,
         map(_text, prefixes),
         {name: [each[number] for number in order] for name, each in whole.items()},
-        settings={"measure": "subject", "seconds": clock.seconds},
+        settings={
+            "measure": "subject",
+            **{name: value for asked in _USUAL.values() for name, value in asked.items()},
+            **_GRAPH,
+            "seconds": clock.seconds,
+        },
     )
 
 
@@ -202,9 +210,12 @@ def _groups(
         raise InputError("there are no sentences; give at least one")
     order = sorted(range(len(prefixes)), key=lambda number: len(prefixes[number].words))
     for start in range(0, len(order), _AT_ONCE):
+        numbers = order[start : start + _AT_ONCE]
         if progress is not None:
             progress(start, len(order))
-        yield order[start : start + _AT_ONCE]
+        yield numbers
+        if progress is not None:
+            progress(start + len(numbers), len(order))
 
 
 def _views(
@@ -245,10 +256,6 @@ def _importance(
 
 def _text(prefix: Prefix) -> str:
     return " ".join(prefix.words)
-
-
-def _given(settings: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in settings.items() if value is not None}
 
 
 class _Clock:

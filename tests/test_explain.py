@@ -1,0 +1,76 @@
+"""`explain`: one text, everything side by side."""
+
+from typing import Any
+
+import pytest
+import torch
+import transformers as hf
+
+import attnflow as af
+from attnflow import paper
+from attnflow.explain import explain
+from attnflow.models import Loaded
+
+TEXT = "the key to the cabinets"
+SMALL: dict[str, Any] = {"vocab_size": 10_000, "pad_token_id": 0}
+
+
+@pytest.fixture(scope="module")
+def shipped() -> Loaded:
+    return paper.load()
+
+
+def test_all_columns_are_of_the_same_tokens(shipped: Loaded) -> None:
+    found = explain(shipped.model, shipped.tokenizer, TEXT)
+    assert found.tokens == ("[CLS]", "the", "key", "to", "the", "cabinets", "<?>")
+    assert list(found.columns()) == ["raw", "rollout", "flow", "blank_out", "input_gradient"]
+    assert {len(column) for column in found.columns().values()} == {7}
+    assert (found.layer, found.query) == (6, 0)
+
+
+def test_a_single_method_may_be_named_alone(shipped: Loaded) -> None:
+    found = explain(shipped.model, shipped.tokenizer, TEXT, methods="rollout")  # pyright: ignore[reportArgumentType]
+    assert list(found.scores) == ["rollout"]
+    assert not found.saturated
+
+
+@pytest.mark.parametrize(("layer", "expected"), [(6, True), (2, False)])
+def test_flow_at_its_ceiling_is_told(shipped: Loaded, layer: int, expected: bool) -> None:
+    assert explain(shipped.model, shipped.tokenizer, TEXT, layer=layer).saturated is expected
+
+
+@pytest.mark.parametrize("methods", [[], ["best"], ["raw", "best"]])
+def test_methods_that_are_none_are_an_error(shipped: Loaded, methods: Any) -> None:
+    with pytest.raises(af.InputError, match="raw, rollout, flow"):
+        _ = explain(shipped.model, shipped.tokenizer, TEXT, methods=methods)
+
+
+def test_a_causal_classifier_is_read_at_its_last_token(shipped: Loaded) -> None:
+    _ = torch.manual_seed(0)
+    config = hf.GPT2Config(n_embd=16, n_layer=2, n_head=2, **SMALL)
+    model = hf.GPT2ForSequenceClassification(config).eval()
+    found = explain(model, shipped.tokenizer, TEXT)
+    assert found.query == 6
+    assert found.layer == 2
+
+
+def test_an_encoder_decoder_is_refused(shipped: Loaded) -> None:
+    sizes = {"d_model": 16, "d_kv": 8, "d_ff": 16, "num_layers": 1, "num_heads": 2}
+    config = hf.T5Config(**sizes, **SMALL, decoder_start_token_id=0)
+    model = hf.T5ForConditionalGeneration(config).eval()
+    with pytest.raises(af.UnsupportedModelError, match="reads one text and writes another"):
+        _ = explain(model, shipped.tokenizer, TEXT)
+
+
+def test_the_position_that_answers_can_be_named(shipped: Loaded) -> None:
+    _ = torch.manual_seed(0)
+    config = hf.BertConfig(hidden_size=16, num_hidden_layers=2, num_attention_heads=2, **SMALL)
+    model = hf.BertForMaskedLM(config).eval()
+    found = explain(model, shipped.tokenizer, TEXT, position=2)
+    assert (found.prediction.position, found.query) == (2, 2)
+
+
+def test_notebooks_show_every_token(shipped: Loaded) -> None:
+    html = explain(shipped.model, shipped.tokenizer, TEXT)._repr_html_()
+    assert html.count("<tr>") == 8
+    assert "&lt;?&gt;" in html
