@@ -55,8 +55,9 @@ def test_a_causal_classifier_is_read_at_its_last_token(shipped: Loaded) -> None:
 
 
 def test_an_encoder_decoder_is_refused(shipped: Loaded) -> None:
-    sizes = {"d_model": 16, "d_kv": 8, "d_ff": 16, "num_layers": 1, "num_heads": 2}
-    config = hf.T5Config(**sizes, **SMALL, decoder_start_token_id=0)
+    sizes: dict[str, Any] = {"d_model": 16, "d_kv": 8, "d_ff": 16, "num_layers": 1, "num_heads": 2}
+    sizes |= {"decoder_start_token_id": 0, **SMALL}
+    config = hf.T5Config(**sizes)
     model = hf.T5ForConditionalGeneration(config).eval()
     with pytest.raises(af.UnsupportedModelError, match="reads one text and writes another"):
         _ = explain(model, shipped.tokenizer, TEXT)
