@@ -6,6 +6,7 @@ session: none of them keeps anything from one test to the next.
 
 import itertools
 import os
+import signal
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple, TypeAlias
@@ -17,6 +18,9 @@ from numpy.typing import NDArray
 # Models of tests are small: threads of torch would wait for one another most of the time, above all
 # where other programs run. Here before anything loads torch, and for commands that tests run.
 _ = os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# Scripts in the background ignore Ctrl-C, and so would the tests that press it and their commands.
+_ = signal.signal(signal.SIGINT, signal.default_int_handler)
 
 Matrix: TypeAlias = NDArray[np.float64]
 Layers: TypeAlias = list[Matrix]

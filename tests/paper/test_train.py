@@ -219,6 +219,16 @@ def test_a_second_ctrl_c_stops_at_once() -> None:
         signal.raise_signal(signal.SIGINT)
 
 
+def test_a_program_that_ignores_ctrl_c_goes_on_ignoring_it() -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with held_interrupts() as interrupted:
+            signal.raise_signal(signal.SIGINT)
+            assert not interrupted()
+    finally:
+        _ = signal.signal(signal.SIGINT, before)
+
+
 def test_another_number_of_threads_is_refused(whole: Path, tmp_path: Path) -> None:
     path = tmp_path / "run" / "checkpoint.safetensors"
     path.parent.mkdir()

@@ -11,8 +11,8 @@ from types import FrameType
 def held_interrupts() -> Generator[Callable[[], bool]]:
     """Hold back the first Ctrl-C, and give a function that tells whether it came.
 
-    A second one interrupts at once. Only the main thread hears of Ctrl-C; in others nothing is held
-    back.
+    A second one interrupts at once. Nothing is held back in threads but the main one, which alone
+    hears of Ctrl-C, and in programs that ignore it, as scripts in the background do.
     """
     came = False
 
@@ -22,7 +22,8 @@ def held_interrupts() -> Generator[Callable[[], bool]]:
             signal.default_int_handler(number, frame)
         came = True
 
-    if threading.current_thread() is not threading.main_thread():
+    ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    if ignored or threading.current_thread() is not threading.main_thread():
         yield lambda: False
         return
     before = signal.signal(signal.SIGINT, note)
