@@ -15,6 +15,7 @@ from attnflow.score_table import position_name, score_table
 from attnflow.settings import Settings, frozen_settings, settings_from, settings_text, thawed
 
 Method: TypeAlias = Literal["raw", "rollout", "flow"]
+METHODS: tuple[Method, ...] = get_args(Method)
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False, eq=False)
@@ -89,8 +90,8 @@ class TokenAttention:
             raise InputError(
                 f"scores[{', '.join(map(str, place))}] is {array[place]}; scores are 0 or more"
             )
-        if not isinstance(cast("object", method), str) or method not in get_args(Method):
-            raise InputError(f"method is {method!r}; use one of {', '.join(get_args(Method))}")
+        if not isinstance(cast("object", method), str) or method not in METHODS:
+            raise InputError(f"method is {method!r}; use one of {', '.join(METHODS)}")
         numbers = checked.whole_numbers(layers, "layers")
         positions = checked.whole_numbers(queries, "queries")
         marks = _marks(saturated, len(numbers))

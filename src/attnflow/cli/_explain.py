@@ -1,21 +1,21 @@
 """`attnflow explain`: a text in; prediction, token attention and importance out."""
 
 import json
-import math
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, cast
 
 import typer
 
 from attnflow.cli._exit_codes import exit_codes
-from attnflow.cli._explanation_table import explanation_table, unknown_words
+from attnflow.cli._explanation_table import explanation_table
 from attnflow.cli._loading import loaded_model, loading, naming_options
 from attnflow.cli._model_options import AllowPickle, Device, RemoteCode, Truncate
 from attnflow.cli._options import wrong
 from attnflow.cli._table import printable
 from attnflow.cli._texts import one_text
-from attnflow.explain import METHODS, Explanation, explain
-from attnflow.token_attention import Method
+from attnflow.explain import explain
+from attnflow.explanation_document import explanation_document, unknown_words
+from attnflow.token_attention import METHODS, Method
 
 
 @exit_codes()
@@ -118,7 +118,8 @@ def explain_command(
         )
     unknown = unknown_words(explanation, loaded.tokenizer)
     if as_json:
-        typer.echo(json.dumps(_document(explanation, model, unknown)))
+        document = explanation_document(explanation, model or "verb-number", loaded.tokenizer)
+        typer.echo(json.dumps(document))
     else:
         explanation_table(explanation, unknown)
     if unknown:
@@ -145,26 +146,3 @@ def _number_or_name(value: str | None) -> int | str | None:
     # Of more digits than any number of a class or token has, int() itself may refuse.
     number = value is not None and value.isascii() and value.isdigit() and len(value) < 20
     return int(cast("str", value)) if number else value
-
-
-def _document(
-    explanation: Explanation, model: str | None, unknown: dict[int, str]
-) -> dict[str, Any]:
-    return {
-        "text": explanation.text,
-        "model": model or "verb-number",
-        "tokens": explanation.tokens,
-        "unknown": {str(position): word for position, word in unknown.items()},
-        "prediction": {
-            "label": explanation.prediction.label,
-            "probabilities": dict(explanation.prediction.probabilities),
-        },
-        "scores": {name: each.scores[0, 0].tolist() for name, each in explanation.scores.items()},
-        "importance": {name: each.values.tolist() for name, each in explanation.importance.items()},
-        "correlations": {
-            importance: {name: None if math.isnan(rho) else rho for name, rho in row.items()}
-            for importance, row in explanation.correlations().items()
-        },
-        "saturated": explanation.saturated,
-        "settings": explanation.settings(),
-    }

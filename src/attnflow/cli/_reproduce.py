@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
-import numpy as np
 import typer
 
 from attnflow import paper
@@ -17,7 +16,7 @@ from attnflow.cli._exit_codes import exit_codes
 from attnflow.cli._loading import loading
 from attnflow.cli._options import wrong
 from attnflow.errors import InputError
-from attnflow.evaluate import LayerTable, check_path
+from attnflow.evaluate import LayerTable, check_path, known
 
 app = typer.Typer(
     name="reproduce",
@@ -237,13 +236,10 @@ _REDUCED = {
 def _document(
     title: str, table: LayerTable, published: Any, source: str, total: float
 ) -> dict[str, Any]:
-    def numbers(values: Any) -> list[float | None]:
-        return [None if np.isnan(value) else float(value) for value in values]
-
     rows = {
         name: {
-            "mean": numbers(table.mean[place]),
-            "std": numbers(table.std[place]),
+            "mean": known(table.mean[place]),
+            "std": known(table.std[place]),
             "undefined": table.undefined[place].tolist(),
         }
         for place, name in enumerate(table.rows)
@@ -254,7 +250,7 @@ def _document(
         "source": source,
         "layers": table.layers,
         "rows": rows,
-        "whole": {name: float(np.nanmean(each)) for name, each in table.whole.items()},
+        "whole": {name: known(pair)[0] for name, pair in table.whole_means.items()},
         "settings": json.loads(json.dumps(dict(table.settings), default=dict)),
         "seconds": round(total, 2),
     }

@@ -53,14 +53,8 @@ def agreement(
             f"{_named(importance.tokens)}; both of the same text and model are wanted, and both of "
             "tokens or both of words"
         )
-    return spearman(rows_of(token_attention, query), importance.values)
-
-
-def rows_of(token_attention: TokenAttention, query: int) -> NDArray[np.float64]:
-    """The scores (layer, token) of one query."""
-    if query not in token_attention.queries:
-        raise InputError(f"query {query!r} was not computed; queries are {token_attention.queries}")
-    return token_attention.scores[:, token_attention.queries.index(query)]
+    rows = [token_attention.row(layer, query) for layer in token_attention.layers]
+    return spearman(rows, importance.values)
 
 
 def hits(scores: ArrayLike, position: int, *, among: Iterable[int]) -> NDArray[np.float64]:

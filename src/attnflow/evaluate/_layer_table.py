@@ -110,6 +110,15 @@ class LayerTable:
         """(row, layer): for how many texts there is no number."""
         return np.isnan(self.values).sum(axis=0)
 
+    @property
+    def whole_means(self) -> dict[str, tuple[float, float]]:
+        """Mean and standard deviation of each row that belongs to no layer, NaN where undefined."""
+        means = {name: float(_mean(values)) for name, values in self.whole.items()}
+        return {
+            name: (means[name], float(np.sqrt(_mean((values - means[name]) ** 2))))
+            for name, values in self.whole.items()
+        }
+
     def markdown(self, published: Published | None = None, *, std: bool = True) -> str:
         """Means as a table in Markdown, with numbers published by others.
 

@@ -54,8 +54,8 @@ def write_sentences(table: LayerTable, path: Path) -> Path:
     columns: dict[str, list[Any]] = {"text": list(table.texts)}
     for number, name in enumerate(table.rows):
         for place, layer in enumerate(table.layers):
-            columns[f"{name}_{layer}"] = _known(table.values[:, number, place])
-    columns |= {name: _known(values) for name, values in table.whole.items()}
+            columns[f"{name}_{layer}"] = known(table.values[:, number, place])
+    columns |= {name: known(values) for name, values in table.whole.items()}
     _write(beside, columns)
     return beside
 
@@ -72,18 +72,16 @@ def _means(table: LayerTable, published: Published) -> dict[str, list[Any]]:
     for number, name in enumerate(table.rows):
         for place, layer in enumerate(table.layers):
             theirs = published[name][place] if name in published else (None, None)
-            own = _known(np.array([table.mean[number, place], table.std[number, place]]))
+            own = known(np.array([table.mean[number, place], table.std[number, place]]))
             add(name, layer, *own, n, int(table.undefined[number, place]), *theirs)
     for name, values in table.whole.items():
         missing = int(np.isnan(values).sum())
-        known = values[~np.isnan(values)]
-        own = (float(known.mean()), float(known.std())) if len(known) else (None, None)
-        add(name, None, *own, n, missing, None, None)
+        add(name, None, *known(table.whole_means[name]), n, missing, None, None)
     columns["settings"] = [settings_text(table.settings)] * len(columns["row"])
     return columns
 
 
-def _known(values: Any) -> list[float | None]:
+def known(values: Any) -> list[float | None]:
     """Numbers, with None in the place of NaN: an empty cell."""
     return [None if np.isnan(value) else float(value) for value in values]
 

@@ -39,10 +39,8 @@ def table_rows(table: LayerTable, published: Published | None, *, std: bool) -> 
         rows = [[*row, ""] for row in rows]
         rows[0][-1] = "no layer"
         empty = [""] * len(table.layers)
-        for name, values in table.whole.items():
-            known = values[~np.isnan(values)]
-            mean, spread = (known.mean(), known.std()) if len(known) else (np.nan, np.nan)
-            rows.append([name, *empty, _cell(float(mean), float(spread), shown=std)])
+        for name, pair in table.whole_means.items():
+            rows.append([name, *empty, _cell(*pair, shown=std)])
     return rows
 
 

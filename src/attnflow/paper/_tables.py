@@ -16,6 +16,7 @@ from attnflow.importance import blank_out, input_gradient
 from attnflow.methods import flow, raw, rollout
 from attnflow.models import attend
 from attnflow.paper._sentences import generate
+from attnflow.token_attention import METHODS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 Measure: TypeAlias = Literal["blank_out", "input_gradient"]
 _MEASURES = {"blank_out": blank_out, "input_gradient": input_gradient}
-_METHODS = ("raw", "rollout", "flow")
 _USUAL = {"blank_out": {"replace": "unk"}, "input_gradient": {"reduce": "norm"}}
 _GRAPH = {"query": 0, "heads": "mean", "residual": 0.5}  # the paper's, and the defaults of methods
 _CLS = 0  # stands first, and the classifier reads it
@@ -130,7 +130,7 @@ def agreement_table(
             layers = views[0].layers
     return LayerTable(
         [values[number] for number in range(len(prefixes))],
-        _METHODS,
+        METHODS,
         layers,
         map(_text, prefixes),
         settings={"measure": measure, **asked, **_GRAPH, "seconds": clock.seconds},
@@ -182,7 +182,7 @@ def subject_table(
     order = range(len(prefixes))
     return LayerTable(
         [values[number] for number in order],
-        _METHODS,
+        METHODS,
         layers,
         map(_text, prefixes),
         {name: [each[number] for number in order] for name, each in whole.items()},
