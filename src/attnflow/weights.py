@@ -19,6 +19,9 @@ _ROUNDING = 1e-5
 # Weights that came in half precision are copies already, so they are held to what float32 can do.
 _ROUNDING_HALF = 1e-6
 
+# Bytes that are looked at together, so that the second look finds them in a core's cache. Chosen.
+_CACHED = 2**19
+
 _HINT = (
     "attnflow.models.attend reads them off a model as it is; a Hugging Face model gives them by "
     "itself when loaded with attn_implementation='eager' and called with output_attentions=True"
@@ -164,17 +167,12 @@ def _with_rows_of_one(
 
     What is not `mine` is copied before it is changed.
     """
-    # NumPy adds the terms of a row in pairs: in float32 too, that is right to some 2e-6 for rows
-    # of any length. NaN and infinity show in the sums.
-    with np.errstate(over="ignore", invalid="ignore"):
-        close = np.abs(array.sum(axis=-1) - 1).max() <= _ROUNDING / 2
-    positive = array.min() >= 0  # not when it is NaN
-    if close and positive and rounding == _ROUNDING:
+    if rounding == _ROUNDING and _clearly_distributions(array):
         return array
     with np.errstate(over="ignore", invalid="ignore"):
         sums = array.sum(axis=-1, dtype=np.float64)
         off = np.abs(sums - 1)
-    if not (positive and off.max() <= tolerance):
+    if not (array.min() >= 0 and off.max() <= tolerance):  # also when one of them is NaN
         raise _no_distribution(array, name, sums, tolerance)
     rough = off > rounding
     if rough.any():
@@ -191,6 +189,24 @@ def _with_rows_of_one(
         )
         array.setflags(write=False)
     return array
+
+
+def _clearly_distributions(array: checked.Floats) -> bool:
+    """Whether no weight is negative and all rows sum to one, at a glance.
+
+    Sums in the weights' own precision, by a matrix product, which is four times as fast as adding
+    up. They are off by some 1e-6 (2,048 keys in float32, measured); rows that seem to be off by
+    half of what is worth a copy are left to an exact look. NaN and infinity show in the sums.
+    """
+    keys = array.shape[-1]
+    rows = array.reshape(-1, keys)
+    ones = np.ones(keys, dtype=array.dtype)
+    step = max(1, _CACHED // (keys * array.itemsize))
+    with np.errstate(over="ignore", invalid="ignore"):
+        return all(
+            np.abs(part @ ones - 1).max() <= _ROUNDING / 2 and part.min() >= 0
+            for part in (rows[start : start + step] for start in range(0, len(rows), step))
+        )
 
 
 def _no_distribution(

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import inspect
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ import numpy as np
 from attnflow import checked
 from attnflow.errors import InputError, UnsupportedModelError
 from attnflow.models._encode import inner_tokenizer, token_names
-from attnflow.models._inputs import Inputs, Positions, has_decoder
+from attnflow.models._inputs import Inputs, Positions, arguments, has_decoder
 from attnflow.models._origin import described
 from attnflow.models._prepare import Text, prepare
 
@@ -91,8 +90,7 @@ def _prepared(model: nn.Module, tokenizer: Any, text: Text, *, truncate: bool) -
 
 def _parameters(model: nn.Module) -> frozenset[str]:
     """Names of what a model takes; none of what is no model, which is refused elsewhere."""
-    forward = getattr(model, "forward", None)
-    return frozenset() if forward is None else frozenset(inspect.signature(forward).parameters)
+    return frozenset(arguments(model)) if hasattr(model, "forward") else frozenset()
 
 
 def _split(reader: _Reader, inputs: Inputs, *, texts: bool) -> list[Example]:

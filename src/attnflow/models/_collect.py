@@ -35,6 +35,8 @@ class Block:
 
     def add(self, layer: NDArray[np.float32]) -> None:
         """Copy one more array into the block; a shape unlike the first one's is refused."""
+        import torch
+
         if self._array is None:
             self._array = np.empty((self._expected, *layer.shape), dtype=np.float32)
         if layer.shape != self._array.shape[1:]:
@@ -43,7 +45,8 @@ class Block:
             grown = np.empty((2 * self._count, *layer.shape), dtype=np.float32)
             grown[: self._count] = self._array
             self._array = grown
-        self._array[self._count] = layer
+        # By torch, which copies with as many threads as the model computes with.
+        _ = torch.from_numpy(self._array[self._count]).copy_(torch.from_numpy(layer))
         self._count += 1
 
     def taken(self) -> NDArray[np.float32] | None:

@@ -24,7 +24,7 @@ from attnflow.models._call import BLOCK, Hear, Role, head_mean, role_of
 from attnflow.models._fused import FUSED_COLUMNS, beside
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable, Generator, Iterable
 
     from torch import Tensor, nn
 
@@ -42,18 +42,19 @@ class _Listener:
     hear: Hear
     names: dict[int, str]  # of the modules, by their identity
     fused: bool  # whether masks are those of fused attention
-    kernel: bool  # whether the model's own attention can be computed by PyTorch's fused kernel
+    kernel: bool  # whether that may be computed by PyTorch's fused kernel
 
 
 @contextlib.contextmanager
 def interface_ear(model: nn.Module, hear: Hear, *, fused: bool) -> Generator[None]:
     """Report every attention of `model` that goes through the interface while this is open."""
     _register()
-    names = {id(module): name for name, module in model.named_modules()}
-    configs = _configs(model)
+    modules = dict(model.named_modules())
+    names = {id(module): name for name, module in modules.items()}
+    configs = _configs(modules.values())
     before = [config._attn_implementation_internal for config in configs]  # noqa: SLF001
     # By transformers' own word for its model, so false for a model it has not heard of.
-    kernel = all(getattr(module, "_supports_sdpa", True) for module in model.modules())
+    kernel = fused and all(getattr(each, "_supports_sdpa", True) for each in modules.values())
     token = _listening.set(_Listener(hear, names, fused, kernel))
     chosen = _FUSED if fused else _EAGER
     try:
@@ -76,8 +77,8 @@ def _register() -> None:
     AttentionMaskInterface.register(_FUSED, sdpa_mask)
 
 
-def _configs(model: nn.Module) -> list[Any]:
-    """Every configuration that a module of the model may look its attention up in."""
+def _configs(modules: Iterable[nn.Module]) -> list[Any]:
+    """Every configuration that one of the modules may look its attention up in."""
     from transformers import PreTrainedConfig
 
     found: dict[int, Any] = {}
@@ -88,7 +89,7 @@ def _configs(model: nn.Module) -> list[Any]:
             for part in config.sub_configs:
                 add(getattr(config, part, None))
 
-    for module in model.modules():
+    for module in modules:
         add(getattr(module, "config", None))
     return list(found.values())
 

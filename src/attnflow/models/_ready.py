@@ -228,10 +228,16 @@ def check_parts(model: nn.Module, fields: Collection[str]) -> None:
 def _check_devices(model: nn.Module, fields: dict[str, Any]) -> None:
     import torch
 
-    devices = {parameter.device for parameter in model.parameters()}
-    for name, value in fields.items():
-        if isinstance(value, torch.Tensor) and devices and value.device not in devices:
+    home = device_of(model)
+    away = {
+        name: value.device
+        for name, value in fields.items()
+        if isinstance(value, torch.Tensor) and value.device != home
+    }
+    devices = {parameter.device for parameter in model.parameters()} if away else set()
+    for name, device in away.items():
+        if devices and device not in devices:
             raise InputError(
-                f"{name or 'the input'} is on {value.device}, and the model on "
-                f"{device_of(model)}; move one of them, as in inputs.to({str(device_of(model))!r})"
+                f"{name or 'the input'} is on {device}, and the model on {home}; move one of "
+                f"them, as in inputs.to({str(home)!r})"
             )

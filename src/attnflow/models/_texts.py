@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from attnflow.models._inputs import (
     Inputs,
     Positions,
     accepted,
+    arguments,
     check_vocabulary,
     device_of,
     has_decoder,
@@ -138,8 +138,7 @@ def _batch(
 
 def _forward(model: nn.Module, fields: dict[str, Tensor]) -> dict[str, Any]:
     """Of the fields, those that the model takes."""
-    parameters = inspect.signature(model.forward).parameters
-    if "input_ids" not in parameters and not hasattr(model, "main_input_name"):
+    if "input_ids" not in arguments(model) and not hasattr(model, "main_input_name"):
         mask = fields.get("attention_mask")
         if mask is not None and not bool(mask.all()):
             raise InputError(
