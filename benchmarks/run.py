@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import all_pairs
+import app_load
 import attending
 import forward_pass
 import graphs
@@ -77,6 +78,7 @@ def _of_models(chosen: plan.Plan) -> dict[str, Callable[[], report.Section]]:
         "attention from a model": partial(attending.section, chosen),
         "rollout of long inputs": partial(segment_rollout.section, chosen),
         "the paper's tables": partial(paper_tables.section, chosen),
+        **({"the local app": app_load.section} if app_load.is_possible() else {}),
     }
 
 

@@ -75,3 +75,32 @@ def test_notebooks_show_every_token(shipped: Loaded) -> None:
     html = explain(shipped.model, shipped.tokenizer, TEXT)._repr_html_()
     assert html.count("<tr>") == 8
     assert "&lt;?&gt;" in html
+
+
+def test_the_scores_are_rows_of_the_attention_that_is_kept(shipped: Loaded) -> None:
+    found = explain(shipped.model, shipped.tokenizer, TEXT, layer=3)
+    again = af.rollout(found.attention, layers=3, queries=0)
+    assert again == found.scores["rollout"]
+
+
+@pytest.mark.parametrize("methods", [("raw", "rollout", "flow"), ("raw",)])
+def test_steps_are_counted_from_none_to_all(shipped: Loaded, methods: Any) -> None:
+    told: list[tuple[int, int]] = []
+    _ = explain(
+        shipped.model, shipped.tokenizer, TEXT, methods=methods, progress=lambda *n: told.append(n)
+    )
+    steps = 4 + len(methods)
+    assert told == [(done, steps) for done in range(steps + 1)]
+
+
+def test_what_progress_raises_ends_the_work(shipped: Loaded) -> None:
+    told: list[int] = []
+
+    def stop(done: int, _total: int) -> None:
+        told.append(done)
+        if done == 2:
+            raise TimeoutError
+
+    with pytest.raises(TimeoutError):
+        _ = explain(shipped.model, shipped.tokenizer, TEXT, progress=stop)
+    assert told == [0, 1, 2]

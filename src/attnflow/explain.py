@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -16,6 +17,7 @@ from attnflow.importance import blank_out, input_gradient, predict
 from attnflow.methods import flow, raw, rollout
 from attnflow.models import attend
 from attnflow.settings import thawed
+from attnflow.token_attention import METHODS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,8 +25,6 @@ if TYPE_CHECKING:
 
     from attnflow.importance import Importance, Prediction
     from attnflow.token_attention import Method, TokenAttention
-
-METHODS: tuple[Method, ...] = ("raw", "rollout", "flow")
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -41,12 +41,15 @@ class Explanation:
         Token attention by method, of one layer and one query.
     importance
         Importance by method, for the answer in question.
+    attention
+        All of what was attended to, which the scores are one row of.
     """
 
     text: str
     prediction: Prediction
     scores: Mapping[Method, TokenAttention]
     importance: Mapping[str, Importance]
+    attention: Attention
 
     @property
     def tokens(self) -> tuple[str, ...]:
@@ -115,6 +118,7 @@ def explain(
     replace: Any = "unk",
     truncate: bool = False,
     threads: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Explanation:
     """What a model answers to a text, what it attended to and what the answer depends on.
 
@@ -143,6 +147,9 @@ def explain(
         Cut a text that is too long for the model; by default it is an InputError.
     threads
         Threads for flow; all cores by default.
+    progress
+        Called with (steps done, steps in all) before the first step and after each: attention,
+        prediction, every method, blank-out, gradient. What it raises ends the work.
 
     Notes
     -----
@@ -161,13 +168,17 @@ def explain(
     if not isinstance(cast("object", text), str):
         raise InputError(f"a {type(text).__name__} came; explain is about one text, a str")
     wanted = _checked(methods)
+    done = _counter(4 + len(wanted), progress)
+    done()
     attention = attend(model, tokenizer, text, truncate=truncate)
     if not isinstance(attention, Attention):
         raise UnsupportedModelError(
             f"{type(model).__name__} reads one text and writes another, and explain is about the "
             "tokens of one; use attnflow.models.attend and attnflow.importance"
         )
+    done()
     prediction = predict(model, tokenizer, text, position=position, truncate=truncate)
+    done()
     if query is None:
         last = attention.n_tokens - 1 if attention.causal else 0
         query = last if prediction.position is None else prediction.position
@@ -179,15 +190,27 @@ def explain(
         "rollout": lambda: rollout(attention, **rows),
         "flow": lambda: flow(attention, **rows, threads=threads),
     }
-    return Explanation(
-        text,
-        prediction,
-        {method: compute[method]() for method in wanted},
-        {
-            "blank_out": blank_out(model, tokenizer, text, replace=replace, **asked),
-            "input_gradient": input_gradient(model, tokenizer, text, score=_score(model), **asked),
-        },
-    )
+    scores: dict[Method, TokenAttention] = {}
+    for method in wanted:
+        scores[method] = compute[method]()
+        done()
+    blanked = blank_out(model, tokenizer, text, replace=replace, **asked)
+    done()
+    gradient = input_gradient(model, tokenizer, text, score=_score(model), **asked)
+    done()
+    importance = {"blank_out": blanked, "input_gradient": gradient}
+    return Explanation(text, prediction, scores, importance, attention)
+
+
+def _counter(total: int, progress: Callable[[int, int], None] | None) -> Callable[[], None]:
+    """What reports 0, 1, 2, … steps done of `total`, one more with each call."""
+    numbers = itertools.count()
+
+    def done() -> None:
+        if progress is not None:
+            progress(next(numbers), total)
+
+    return done
 
 
 def _score(model: nn.Module) -> Literal["difference", "probability"]:

@@ -45,6 +45,7 @@ def test_a_quick_run_measures_no_model(benchmarks: Any):
         "attention from a model",
         "rollout of long inputs",
         "the paper's tables",
+        "the local app",
     ]
 
 
@@ -62,3 +63,17 @@ def test_the_papers_tables_tell_their_time_and_the_share_of_rollout_and_flow(
     (finding,) = part.section(plan.QUICK).findings
     assert finding.attnflow == "10.0 s for both"
     assert finding.beside == "20% of it in rollout and flow"
+
+
+def test_the_app_under_load_tells_latency_errors_and_memory(
+    benchmarks: Any, monkeypatch: pytest.MonkeyPatch
+):
+    part = benchmarks("app_load")
+    monkeypatch.setattr(part, "_WARM", 2)
+    found = part.section(clients=2, seconds=1.0)
+    (finding,) = found.findings
+    assert finding.what == "the local app, 2 clients for 1 s"
+    assert "0 errors" in finding.attnflow
+    table = found.blocks[1]
+    for what in ("requests", "p95", "answered from the cache", "memory at the end"):
+        assert f"| {what} | " in table

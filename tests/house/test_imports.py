@@ -19,8 +19,8 @@ MODULES = sorted(
     module.name for module in pkgutil.walk_packages(attnflow.__path__, prefix="attnflow.")
 )
 HEAVY = [
-    "igraph", "matplotlib", "networkx", "numba", "ortools", "pandas", "rich", "safetensors",
-    "scipy", "torch", "transformers", "typer",
+    "anywidget", "fastapi", "igraph", "matplotlib", "networkx", "numba", "ortools", "pandas",
+    "rich", "safetensors", "scipy", "torch", "transformers", "typer", "uvicorn",
 ]  # fmt: skip
 
 

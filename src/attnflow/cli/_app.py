@@ -11,7 +11,9 @@ from attnflow.cli._compute import compute
 from attnflow.cli._explain import explain_command
 from attnflow.cli._generate import generate
 from attnflow.cli._reproduce import app as reproduce_app
+from attnflow.cli._serve import serve_command
 from attnflow.cli._train import app as train_app
+from attnflow.cli._view import view
 
 _HELP = """How much each position of a transformer takes from each input token.
 
@@ -47,6 +49,8 @@ _ = app.command(cls=_Command)(compute)
 _ = app.command(cls=_Command)(attend)
 _ = app.command(cls=_Command)(generate)
 _ = app.command("explain", cls=_Command)(explain_command)
+_ = app.command(cls=_Command)(view)
+_ = app.command("serve", cls=_Command)(serve_command)
 app.add_typer(reproduce_app)
 app.add_typer(train_app)
 

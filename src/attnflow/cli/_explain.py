@@ -10,8 +10,8 @@ from attnflow.cli._exit_codes import exit_codes
 from attnflow.cli._explanation_table import explanation_table
 from attnflow.cli._loading import loaded_model, loading, naming_options
 from attnflow.cli._model_options import AllowPickle, Device, RemoteCode, Truncate
-from attnflow.cli._options import wrong
-from attnflow.cli._table import printable
+from attnflow.cli._notes import unknown_note
+from attnflow.cli._options import number_or_name, wrong
 from attnflow.cli._texts import one_text
 from attnflow.explain import explain
 from attnflow.explanation_document import explanation_document, unknown_words
@@ -102,7 +102,6 @@ def explain_command(
     load_settings = {"allow_pickle": allow_pickle, "remote_code": remote_code, "device": device}
     with loading("explaining", model) as progress, naming_options("a shorter text"):
         loaded = loaded_model(model, load_settings)
-        progress(0, 1)
         explanation = explain(
             loaded.model,
             loaded.tokenizer,
@@ -110,11 +109,12 @@ def explain_command(
             layer=layer,
             query=query,
             methods=methods,
-            target=_number_or_name(target),
+            target=number_or_name(target),
             position=position,
-            replace=_number_or_name(replace),
+            replace=number_or_name(replace),
             truncate=truncate,
             threads=threads,
+            progress=progress,
         )
     unknown = unknown_words(explanation, loaded.tokenizer)
     if as_json:
@@ -122,11 +122,8 @@ def explain_command(
         typer.echo(json.dumps(document))
     else:
         explanation_table(explanation, unknown)
-    if unknown:
-        words = ", ".join(map(printable, dict.fromkeys(unknown.values())))
-        # A word that is [UNK] already does not change when it is replaced by it.
-        nothing = "; their blank-out is 0 whatever they mean" if replace == "unk" else ""
-        typer.echo(f"note: not in the model's vocabulary: {words}{nothing}", err=True)
+    if note := unknown_note(unknown.values(), replace=replace):
+        typer.echo(note, err=True)
     if explanation.saturated:
         note = (
             f"note: flow is at its ceiling at layer {explanation.layer}: the most that each token "
@@ -140,9 +137,3 @@ def _methods(names: list[str] | None) -> tuple[Method, ...]:
         if name not in METHODS:
             raise wrong("--method", f"got {name!r}; use {', '.join(METHODS)}")
     return tuple(cast("list[Method]", names)) if names else METHODS
-
-
-def _number_or_name(value: str | None) -> int | str | None:
-    # Of more digits than any number of a class or token has, int() itself may refuse.
-    number = value is not None and value.isascii() and value.isdigit() and len(value) < 20
-    return int(cast("str", value)) if number else value

@@ -52,20 +52,6 @@ def _print(explanation: Explanation, unknown: dict[int, str], console: Any) -> N
     console.print(_correlations(explanation))
 
 
-def unknown_words(explanation: Explanation, tokenizer: Any) -> dict[int, str]:
-    """Position → word of the text, of the tokens that stand for words the model does not know."""
-    unknown = getattr(tokenizer, "unk_token", None)
-    origin = next(iter(explanation.importance.values())).origin
-    if unknown is None or origin is None or origin.spans is None:
-        return {}
-    pairs = zip(explanation.tokens, origin.spans, strict=True)
-    return {
-        place: explanation.text[slice(*span)]
-        for place, (token, span) in enumerate(pairs)
-        if token == unknown and span is not None
-    }
-
-
 def _tokens(explanation: Explanation, unknown: dict[int, str]) -> Any:
     from rich.table import Table
     from rich.text import Text

@@ -1,6 +1,9 @@
 """Lines on stderr about what a user should know before reading scores."""
 
+from collections.abc import Iterable
+
 from attnflow.attention import Attention
+from attnflow.cli._table import printable
 from attnflow.encoder_decoder import EncoderDecoderAttention
 from attnflow.sinks import told
 
@@ -16,3 +19,16 @@ def sinks_note(attention: Attention | EncoderDecoderAttention, *, remedy: str = 
     where = sorted({sink.position for sink in sinks})
     numbers, them = ",".join(map(str, where)), "it" if len(where) == 1 else "them"
     return f"note: {told(sinks, attention.tokens)}; {remedy} {numbers} takes {them} out"
+
+
+def unknown_note(words: Iterable[str], *, replace: object) -> str:
+    """One line about words that the model does not know, or an empty text.
+
+    `replace` is what stands for a token that is blanked out.
+    """
+    each = ", ".join(map(printable, dict.fromkeys(words)))
+    if not each:
+        return ""
+    # A word that is [UNK] already does not change when it is replaced by it.
+    nothing = "; their blank-out is 0 whatever they mean" if replace == "unk" else ""
+    return f"note: not in the model's vocabulary: {each}{nothing}"

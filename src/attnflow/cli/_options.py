@@ -56,6 +56,18 @@ def below_one(value: float, *, option: str) -> float:
     return value
 
 
+def number_or_name(value: str | None) -> int | str | None:
+    """What a user writes for a class or token: its number, or its name.
+
+    >>> number_or_name("1"), number_or_name("plural")
+    (1, 'plural')
+    """
+    # Of more digits than any number of a class or token has, int() itself may refuse.
+    if value is not None and value.isascii() and value.isdigit() and len(value) < 20:
+        return int(value)
+    return value
+
+
 def file_path(path: Path, *, option: str) -> Path:
     """Refuse the dash that means a standard stream elsewhere: these formats need a file."""
     if str(path) == "-":
@@ -74,12 +86,17 @@ def output_path(path: Path, *, option: str, source: Path | None = None) -> Path:
     if path.suffix.lower() not in _SUFFIXES:
         raise wrong(option, f"got {str(path)!r}; the name must end in {' or '.join(_SUFFIXES)}")
     storage.check_packages(path)
+    check_file(path, option=option, source=source)
+    return path
+
+
+def check_file(path: Path, *, option: str, source: Path | None = None) -> None:
+    """Refuse a path that no file can be written to, or that is the file to read."""
     _check_place(path, option=option)
     if path.is_dir():
         raise wrong(option, f"{str(path)!r} is a folder")
     if source is not None and path.exists() and source.exists() and path.samefile(source):
         raise wrong(option, f"{str(path)!r} is the file to read; choose another name")
-    return path
 
 
 def _check_place(path: Path, *, option: str) -> None:

@@ -1,4 +1,4 @@
-"""`attnflow reproduce`: the paper's tables, beside the paper's numbers."""
+"""`attnflow reproduce`: the paper's tables, beside the paper's numbers, and its figures."""
 
 import json
 import time
@@ -13,6 +13,7 @@ import typer
 from attnflow import paper
 from attnflow.cli._data import Data, read_splits
 from attnflow.cli._exit_codes import exit_codes
+from attnflow.cli._figures import figure_1, figure_2, figure_3, figure_4
 from attnflow.cli._loading import loading
 from attnflow.cli._options import wrong
 from attnflow.errors import InputError
@@ -20,7 +21,8 @@ from attnflow.evaluate import LayerTable, check_path, known
 
 app = typer.Typer(
     name="reproduce",
-    help="The tables of the paper, computed anew and printed beside the paper's numbers.",
+    help="The tables of the paper, computed anew and printed beside the paper's numbers, and its "
+    "figures, drawn anew.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -137,6 +139,12 @@ def subject(
         None,
         subject=True,
     )
+
+
+_ = app.command("figure-1")(figure_1)
+_ = app.command("figure-2")(figure_2)
+_ = app.command("figure-3")(figure_3)
+_ = app.command("figure-4")(figure_4)
 
 
 @dataclass(frozen=True, slots=True)

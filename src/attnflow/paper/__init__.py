@@ -1,14 +1,17 @@
 """The paper's own experiment: the verb-number model, its sentences and its training.
 
-Needs torch and transformers to load, train and measure: `pip install "attnflow[models]"`.
+Needs torch and transformers to load, train and measure: `pip install "attnflow[models]"`; figures
+need matplotlib as well: `pip install "attnflow[plot]"`.
 """
 
 from attnflow.paper._augment import Augmentation
+from attnflow.paper._drawings import Drawing, figure_1, figure_2, figure_3, figure_4
 from attnflow.paper._figures import Figures
 from attnflow.paper._load import is_verb_number, load
 from attnflow.paper._material import Mix
 from attnflow.paper._measure import Accuracy, accuracy, by_attractors
 from attnflow.paper._prefix import PLURAL, SINGULAR, Prefix
+from attnflow.paper._pronouns import FIGURE_4, Reference, Resolved, resolve
 from attnflow.paper._published import TABLE_1, TABLE_2
 from attnflow.paper._read import Read, read_corpus, read_numpred, read_sentences
 from attnflow.paper._recipe import SMALL, Recipe
@@ -18,6 +21,7 @@ from attnflow.paper._tables import agreement_table, sample, subject_table
 from attnflow.paper._train import Epoch, Step, Trained, train
 
 __all__ = [
+    "FIGURE_4",
     "PLURAL",
     "SINGULAR",
     "SMALL",
@@ -25,12 +29,15 @@ __all__ = [
     "TABLE_2",
     "Accuracy",
     "Augmentation",
+    "Drawing",
     "Epoch",
     "Figures",
     "Mix",
     "Prefix",
     "Read",
     "Recipe",
+    "Reference",
+    "Resolved",
     "Source",
     "Splits",
     "Step",
@@ -38,6 +45,10 @@ __all__ = [
     "accuracy",
     "agreement_table",
     "by_attractors",
+    "figure_1",
+    "figure_2",
+    "figure_3",
+    "figure_4",
     "generate",
     "generated_splits",
     "is_verb_number",
@@ -46,6 +57,7 @@ __all__ = [
     "read_corpus",
     "read_numpred",
     "read_sentences",
+    "resolve",
     "sample",
     "subject_table",
     "train",

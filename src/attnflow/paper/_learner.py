@@ -26,6 +26,13 @@ if TYPE_CHECKING:
     from attnflow.paper._material import Material
     from attnflow.paper._recipe import Recipe
 
+# Those of Vaswani et al. (2017), https://arxiv.org/abs/1706.03762.
+_BETAS = (0.9, 0.98)
+# Chosen, as most who train transformers do.
+_LONGEST_GRADIENT = 1.0
+# Of the rate, at the first and the last step. Chosen.
+_LOWEST_RATE = 0.01
+
 
 class Learner(nn.Module):
     """The model, and beside it what it needs to guess hidden words; only the model is kept."""
@@ -131,7 +138,7 @@ def run_epoch(
         loss, guessing, right_here = run.learner.losses(ids, mask, numbers, recipe)
         run.optimizer.zero_grad()
         _ = (loss + recipe.guess * guessing).backward()
-        _ = nn.utils.clip_grad_norm_(weights, 1.0)
+        _ = nn.utils.clip_grad_norm_(weights, _LONGEST_GRADIENT)
         _ = run.optimizer.step()
         # The mean of a young run is mostly of its last steps.
         keep = min(recipe.average, (1 + run.step) / (10 + run.step))
@@ -164,11 +171,11 @@ def _optimizer(model: nn.Module, recipe: Recipe) -> torch.optim.AdamW:
         {"params": matrices, "weight_decay": recipe.decay},
         {"params": vectors, "weight_decay": 0.0},
     ]
-    return torch.optim.AdamW(groups, lr=recipe.rate, betas=(0.9, 0.98), fused=True)
+    return torch.optim.AdamW(groups, lr=recipe.rate, betas=_BETAS, fused=True)
 
 
 def _rate(step: int, total: int, recipe: Recipe) -> float:
     """Up, level, down: Hu et al. (2024), "MiniCPM", call it warmup, stable, decay."""
     rising = (step + 1) / max(recipe.warmup, 1)
     falling = (total - step) / max(recipe.cooldown * total, 1)
-    return recipe.rate * max(min(1.0, rising, falling), 0.01)
+    return recipe.rate * max(min(1.0, rising, falling), _LOWEST_RATE)

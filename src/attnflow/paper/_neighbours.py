@@ -42,6 +42,8 @@ def embeddings_from_neighbours(
     counts = torch.tensor(list(pairs.values()), dtype=torch.float64)
     table = torch.zeros(shape, dtype=torch.float64).index_put_(tuple(keys), counts)
     rows, columns = table.sum(1, keepdim=True), table.sum(0, keepdim=True)
+    # Neighbours count less than as often as they occur: Levy, Goldberg & Dagan (2015),
+    # https://doi.org/10.1162/tacl_a_00134, who take this exponent too.
     expected = rows * columns**0.75 / (columns**0.75).sum()
     information = (table / expected.clamp_min(1e-12)).clamp_min(1e-12).log().clamp_min(0).float()
     information[table.float() == 0] = 0

@@ -1,0 +1,181 @@
+"""`attnflow reproduce figure-1` to `figure-4`: the figures of the paper as files."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeAlias
+
+import typer
+
+from attnflow import models, paper, plot
+from attnflow.cli._exit_codes import exit_codes
+from attnflow.cli._loading import loaded_model, loading, naming_options
+from attnflow.cli._model_options import AllowPickle, Device, RemoteCode
+from attnflow.cli._options import wrong
+from attnflow.cli._table import printable
+from attnflow.cli._texts import encodable
+from attnflow.errors import InputError
+from attnflow.plot._door import require
+
+_BERT = "bert-base-uncased"  # the paper's
+
+Out: TypeAlias = Annotated[
+    Path, typer.Option(metavar="DIR", help="Folder for the picture; made where it is missing.")
+]
+Format: TypeAlias = Annotated[
+    Literal["svg", "pdf", "png"], typer.Option("--format", help="Of the picture.")
+]
+Model: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FOLDER",
+        help="A model of attnflow train verb-number.  [default: the one that comes with attnflow]",
+    ),
+]
+
+
+@exit_codes()
+def figure_1(*, out: Out = Path(), kind: Format = "svg", model: Model = None) -> None:
+    """Figure 1: raw attention, rollout and flow of a sentence, as graphs."""
+    _verb_number("figure-1", paper.figure_1, out, kind, model)
+
+
+@exit_codes()
+def figure_2(*, out: Out = Path(), kind: Format = "svg", model: Model = None) -> None:
+    """Figure 2: raw attention of CLS at all layers, for three sentences."""
+    _verb_number("figure-2", paper.figure_2, out, kind, model)
+
+
+@exit_codes()
+def figure_3(*, out: Out = Path(), kind: Format = "svg", model: Model = None) -> None:
+    """Figure 3: rollout and flow of CLS at all layers, for three sentences."""
+    _verb_number("figure-3", paper.figure_3, out, kind, model)
+
+
+@exit_codes()
+def figure_4(
+    *,
+    out: Out = Path(),
+    kind: Format = "svg",
+    model: Annotated[
+        str,
+        typer.Option(
+            metavar="MODEL",
+            help="Folder of a masked language model or a decoder, or the id of one on the hub. The "
+            "default is taken from a folder of that name or the cache of the hub.",
+        ),
+    ] = _BERT,
+    sentence: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            help="A sentence with [MASK] in the place of a pronoun.  [default: the paper's two]",
+        ),
+    ] = None,
+    candidates: Annotated[
+        str | None,
+        typer.Option(metavar="A,B", help="Whom the pronoun may refer to; with --sentence."),
+    ] = None,
+    pronouns: Annotated[
+        str | None,
+        typer.Option(metavar="A,B", help="A pronoun for each candidate; with --sentence."),
+    ] = None,
+    allow_pickle: AllowPickle = False,
+    remote_code: RemoteCode = False,
+    device: Device = None,
+) -> None:
+    """Figure 4: whom a pronoun refers to, by attention and by the model's own answer.
+
+    Attention from the place of the pronoun to two candidates at all layers, beside the
+    probabilities of two pronouns. A decoder reads the words before the pronoun and writes it next.
+    """
+    require()
+    path = _path(out, "figure-4", kind)
+    references = _references(sentence, candidates, pronouns)
+    settings = {"allow_pickle": allow_pickle, "remote_code": remote_code, "device": device}
+    with loading("drawing", model) as progress, naming_options("a shorter sentence"):
+        loaded = _language_model(model, settings)
+        progress(0, 1)
+        drawing = paper.figure_4(loaded.model, loaded.tokenizer, references)
+    _write(drawing, path)
+
+
+def _verb_number(
+    name: str, draw: Callable[..., paper.Drawing], out: Path, kind: str, model: Path | None
+) -> None:
+    require()
+    path = _path(out, name, kind)
+    with loading("drawing") as progress:
+        loaded = paper.load(model)
+        progress(0, 1)
+        drawing = draw(loaded.model, loaded.tokenizer)
+    _write(drawing, path)
+
+
+def _path(out: Path, name: str, kind: str) -> Path:
+    """Where the picture goes, if something can be there."""
+    try:
+        if out.exists() and not out.is_dir():
+            raise wrong("--out", f"{str(out)!r} is a file; a folder is wanted")
+        if not out.is_dir() and not out.parent.is_dir():
+            raise wrong("--out", f"there is no folder {str(out.parent)!r}")
+    except OSError as reason:  # a name that is too long
+        raise wrong("--out", f"it cannot be a folder: {reason.strerror}") from reason
+    return out / f"{name}.{kind}"
+
+
+def _write(drawing: paper.Drawing, path: Path) -> None:
+    try:
+        path.parent.mkdir(exist_ok=True)
+    except OSError as reason:
+        raise InputError(
+            f"the folder {path.parent} cannot be made: {reason.strerror}; choose another for --out"
+        ) from reason
+    plot.save(drawing.figure, path)
+    for line in drawing.told:
+        typer.echo(printable(line))
+    typer.echo(f"wrote {path}")
+
+
+def _references(
+    sentence: str | None, candidates: str | None, pronouns: str | None
+) -> tuple[paper.Reference, ...]:
+    if sentence is None:
+        for option, value in (("--candidates", candidates), ("--pronouns", pronouns)):
+            if value is not None:
+                raise wrong(option, "it is about a sentence of your own; give --sentence too")
+        return paper.FIGURE_4
+    text = encodable(sentence, option="--sentence")
+    pairs: list[tuple[str, str]] = []
+    for option, value in (("--candidates", candidates), ("--pronouns", pronouns)):
+        words = tuple(word.strip() for word in (value or "").split(","))
+        if len(words) != 2 or not all(words) or len(set(words)) < 2:
+            raise wrong(option, f"got {value!r}; two words are wanted, as in his,her")
+        pairs.append((encodable(words[0], option=option), encodable(words[1], option=option)))
+    try:
+        return (paper.Reference(text, pairs[0], pairs[1]),)
+    except InputError as reason:
+        raise wrong("--sentence", str(reason)) from reason
+
+
+def _language_model(name: str, settings: dict[str, Any]) -> models.Loaded:
+    if name == _BERT and not Path(name).is_dir():
+        return loaded_model(_cached(name), settings)
+    return loaded_model(name, settings)
+
+
+def _cached(name: str) -> str:
+    """The folder of a model in the cache of the hub; no network is asked."""
+    from attnflow.models._door import require as require_models  # noqa: PLC0415
+
+    require_models("torch", "transformers")
+    from huggingface_hub import try_to_load_from_cache
+
+    for known in (name, f"google-bert/{name}"):
+        found = try_to_load_from_cache(known, "config.json")
+        if isinstance(found, str):
+            return str(Path(found).parent)
+    raise InputError(
+        f"figure-4 needs a language model, and {name} is neither a folder here nor in the cache of "
+        f"the hub; fetch it with hf download google-bert/{name}, or give --model with the folder "
+        "or id of a masked language model or a decoder"
+    )

@@ -1,0 +1,140 @@
+"""`attnflow serve`: the interactive page as a local web app."""
+
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from attnflow.cli._exit_codes import exit_codes
+from attnflow.cli._loading import loaded_model, loading, naming_options
+from attnflow.cli._model_options import AllowPickle, Device, RemoteCode
+from attnflow.cli._options import wrong
+from attnflow.models import Loaded
+from attnflow.view.app import Limits, serve
+from attnflow.view.app._create import require_packages
+from attnflow.view.app._serve import is_loopback, listening
+
+_SHIPPED = "verb-number"
+_DEFAULT = Limits()
+
+
+@exit_codes()
+def serve_command(
+    model: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="MODEL",
+            help="Folder of a Hugging Face classifier or language model, or the id of one on the "
+            "hub; NAME=MODEL has it shown as NAME.  [default: verb-number, the paper's model, "
+            "which comes with attnflow]",
+        ),
+    ] = None,
+    *,
+    host: Annotated[
+        str,
+        typer.Option(
+            metavar="ADDRESS", help="Where to listen; by default this machine alone can reach it."
+        ),
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, metavar="N", help="0 takes any that is free.")
+    ] = 8765,
+    open_browser: Annotated[
+        bool, typer.Option("--open", help="Show the app in the browser.")
+    ] = False,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Another name that the app is reached by; may be given several times.",
+        ),
+    ] = None,
+    max_characters: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Characters of a text.")
+    ] = _DEFAULT.characters,
+    max_tokens: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Tokens of a text.")
+    ] = _DEFAULT.tokens,
+    max_body: Annotated[
+        int, typer.Option(min=1, metavar="BYTES", help="Bytes of a request.")
+    ] = _DEFAULT.body,
+    max_work: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Requests worked on at a time.")
+    ] = _DEFAULT.work,
+    max_queue: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Requests that wait for their turn.")
+    ] = _DEFAULT.queue,
+    max_seconds: Annotated[
+        float, typer.Option(min=1, metavar="S", help="Seconds from a request to its answer.")
+    ] = _DEFAULT.seconds,
+    max_cache: Annotated[
+        int, typer.Option(min=0, metavar="BYTES", help="Bytes of results that are kept.")
+    ] = _DEFAULT.cache,
+    allow_pickle: AllowPickle = False,
+    remote_code: RemoteCode = False,
+    device: Device = None,
+) -> None:
+    """Explain texts in the browser: the interactive page as a local web app.
+
+    Type a sentence, choose one of the models, look, and share the link. Other programs can use the
+    app too: the address /docs of the app describes its HTTP API. Ctrl-C stops it. Needs the
+    packages of `pip install "attnflow[serve]"`.
+    """
+    limits = Limits(
+        characters=max_characters,
+        body=max_body,
+        tokens=max_tokens,
+        work=max_work,
+        queue=max_queue,
+        seconds=max_seconds,
+        cache=max_cache,
+    )
+    named = _named(model or [_SHIPPED])
+    require_packages()
+    listening(host, port).close()  # tried before models are loaded, which may take minutes
+    load_settings = {"allow_pickle": allow_pickle, "remote_code": remote_code, "device": device}
+    models = {name: _loaded(source, load_settings) for name, source in named.items()}
+    if not is_loopback(host):
+        typer.echo(
+            f"warning: other machines can reach {host}, and the app has no authentication: "
+            "whoever reaches it may use it",
+            err=True,
+        )
+    serve(
+        models,
+        host=host,
+        port=port,
+        limits=limits,
+        hosts=allow_host or (),
+        open_browser=open_browser,
+        tell=lambda address: typer.echo(f"attnflow is at {address} (Ctrl-C stops it)"),
+    )
+
+
+def _named(given: list[str]) -> dict[str, str]:
+    """Name → folder or id, of arguments such as "folder" and "name=folder"."""
+    named: dict[str, str] = {}
+    for each in given:
+        name, source = _name(each)
+        if not name or not source:
+            raise wrong("MODEL", f"got {each!r}; give a folder or id, or NAME=MODEL")
+        if name in named:
+            raise wrong("MODEL", f"two models would be shown as {name!r}; give one as NAME=MODEL")
+        named[name] = source
+    return named
+
+
+def _name(given: str) -> tuple[str, str]:
+    name, equals, source = given.partition("=")
+    if equals and not Path(given).exists():
+        return name, source
+    # Users of the app see no more of a path than its end. Not resolved: a link is named as it is.
+    return (os.path.basename(os.path.abspath(given)) if Path(given).is_dir() else given), given  # noqa: PTH100, PTH119
+
+
+def _loaded(source: str, settings: dict[str, Any]) -> Loaded:
+    shipped = source == _SHIPPED and not Path(source).is_dir()
+    name = None if shipped else source
+    with loading(f"loading {source}", name), naming_options("a smaller model"):
+        return loaded_model(name, settings)

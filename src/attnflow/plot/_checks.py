@@ -1,0 +1,34 @@
+"""What callers of several pictures pass, checked."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from attnflow.errors import InputError
+from attnflow.token_attention import TokenAttention
+
+
+def checked_strongest(strongest: float) -> float:
+    """A weight or score that others can be shares of."""
+    if not 0 < strongest < np.inf:
+        raise InputError(f"strongest is {strongest}; a number above 0 is wanted")
+    return float(strongest)
+
+
+def checked_query(token_attention: object, query: int | None) -> int:
+    """Where the scores of the query are; it need not be named where there is one."""
+    if not isinstance(token_attention, TokenAttention):
+        raise InputError(
+            f"a {type(token_attention).__name__} came; token attention is wanted: raw(x), "
+            "rollout(x) or flow(x)"
+        )
+    queries = token_attention.queries
+    if query is None:
+        if len(queries) > 1:
+            raise InputError(
+                f"{len(queries)} queries were computed, and one is drawn; name it: "
+                f"query={queries[0]}"
+            )
+        return 0
+    _ = token_attention.row(token_attention.layers[0], query)  # says which ones there are
+    return queries.index(query)

@@ -1,0 +1,104 @@
+"""`to_html`: one interactive page, whole in one text."""
+
+import html
+import re
+import textwrap
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from attnflow.importance import Importance, Prediction
+from attnflow.view._data import page_data
+from attnflow.view._encoded import script_json
+from attnflow.view._modules import joined, page_file
+from attnflow.view._shown import Shown
+
+_MARK = re.compile(r"\{\{(\w+)\}\}")
+# Characters of the text in the title of a browser's tab; chosen: tabs show fewer.
+_TITLE_WIDTH = 60
+
+
+def to_html(
+    shown: Shown,
+    *,
+    importance: Importance | Iterable[Importance] = (),
+    prediction: Prediction | None = None,
+    query: int | None = None,
+    layer: int | None = None,
+    flow_queries: Iterable[int] | int | None = None,
+    heads: bool | None = None,
+    title: str | None = None,
+    threads: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> str:
+    """One interactive page of token attention: HTML that needs no other file and no network.
+
+    Parameters
+    ----------
+    shown
+        The attention of a model, a graph, scores, or an Explanation. Of attention and graphs the
+        page computes raw attention and rollout itself, and is given flow. Several TokenAttention,
+        one a method, are shown side by side as they are.
+    importance
+        What the answer depends on, of the same tokens; an Explanation brings its own.
+    prediction
+        What the model answered; an Explanation brings its own.
+    query, layer
+        The position and layer that are seen first. By default the last layer, and the position
+        whose output is read: the last of a model that writes, else the first, where CLS stands.
+    flow_queries
+        Positions whose flow is computed here. By default all where there are up to 64 tokens, and
+        12 layers or as many as make no more pairs; else `query` alone. The page solves others
+        itself where the graph is small, and says where it does not.
+    heads
+        Whether the page holds every head, or their mean alone. By default every head where they
+        take less than 8 MB.
+    title
+        The page's heading.
+    threads
+        Threads for flow; all cores by default.
+    progress
+        Called with (pairs done, pairs in all) while flow is computed.
+
+    Notes
+    -----
+    32 tokens of 6 layers and 12 heads make less than 400 kB; n tokens take `8/3 · L · H · n²`
+    bytes for the heads. The same input gives the same text. Weights are rounded to 1/65535.
+
+    Examples
+    --------
+    >>> import attnflow as af
+    >>> page = to_html(af.Attention([[[[1.0, 0.0], [0.5, 0.5]]]], ["a", "b"]))
+    >>> page[:15]
+    '<!doctype html>'
+    """
+    document = page_data(
+        shown,
+        importance=importance,
+        prediction=prediction,
+        query=query,
+        layer=layer,
+        flow_queries=flow_queries,
+        heads=heads,
+        title=title,
+        threads=threads,
+        progress=progress,
+    )
+    return page_of(document)
+
+
+def page_of(document: dict[str, Any]) -> str:
+    """The page of a document that `page_data` made."""
+    parts = {
+        "title": html.escape(_tab_title(document)),
+        "style": page_file("page.css"),
+        "data": script_json(document),
+        "script": joined("page-start.js"),
+    }
+    # In one pass, so that a mark in what is put in stays what it is.
+    return _MARK.sub(lambda mark: parts[mark[1]], page_file("page.html"))
+
+
+def _tab_title(document: dict[str, Any]) -> str:
+    text = textwrap.shorten(document["text"] or "", _TITLE_WIDTH, placeholder="…")
+    title = ": ".join(filter(None, [document["title"], text]))
+    return title.encode("utf-8", "replace").decode()  # half characters are no UTF-8

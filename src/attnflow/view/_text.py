@@ -1,0 +1,47 @@
+"""The text behind the tokens: which characters they stand for, and which words they make."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from attnflow import words
+from attnflow.errors import InputError
+from attnflow.origin import Origin, Span
+
+
+def text_parts(tokens: Sequence[str], origin: Origin | None) -> dict[str, Any]:
+    """`text`, `spans` and `words` of the page's document; None for what is not known.
+
+    Spans count UTF-16 units, as JavaScript does. Where tokens do not lie in the text from left to
+    right there are no words.
+
+    >>> text_parts(["the", "key", "##s"], Origin(text="The keys"))["words"]
+    {'names': ['The', 'keys'], 'pieces': [[0], [1, 2]]}
+    """
+    text = origin.text if origin else None
+    if origin is None or text is None:
+        return {"text": text, "spans": None, "words": None}
+    try:
+        spans = words.align(tokens, text) if origin.spans is None else origin.spans
+        read = words.reading(tokens, text, Origin(spans=spans, text=text))
+    except InputError:
+        return {"text": text, "spans": None, "words": None}
+    pieces = [list(word.pieces) for word in read.words]
+    return {
+        "text": text,
+        "spans": in_utf16(spans, text),
+        "words": {"names": list(read.names), "pieces": pieces},
+    }
+
+
+def in_utf16(spans: Sequence[Span | None], text: str) -> list[list[int] | None]:
+    """Spans of characters as spans of UTF-16 units, of which characters beyond U+FFFF have two.
+
+    >>> in_utf16([(0, 1), None, (1, 2)], "\N{KEY}s")
+    [[0, 2], None, [2, 3]]
+    """
+    # Half characters, which Python lets a text hold, are one unit each.
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
+    units = [0, *np.cumsum(1 + (codes > 0xFFFF)).tolist()]
+    return [span and [units[span[0]], units[span[1]]] for span in spans]

@@ -1,0 +1,94 @@
+"""`show`: the page as the output of a notebook's cell."""
+
+import functools
+import html
+import importlib
+from collections.abc import Callable, Iterable
+from typing import Any, TypedDict, Unpack
+
+from attnflow.importance import Importance, Prediction
+from attnflow.view._data import page_data
+from attnflow.view._encoded import script_json
+from attnflow.view._modules import joined
+from attnflow.view._page import page_of
+from attnflow.view._shown import Shown
+
+# Pixels; chosen: six layers with toolbar and importance. What is higher scrolls inside the frame.
+_HEIGHT = 960
+
+
+class Settings(TypedDict, total=False):
+    """The settings of `to_html`."""
+
+    importance: Importance | Iterable[Importance]
+    prediction: Prediction | None
+    query: int | None
+    layer: int | None
+    flow_queries: Iterable[int] | int | None
+    heads: bool | None
+    title: str | None
+    threads: int | None
+    progress: Callable[[int, int], None] | None
+
+
+def show(shown: Shown, **settings: Unpack[Settings]) -> Any:
+    """The page of `to_html` as the output of a notebook's cell.
+
+    A widget where anywidget is installed (`pip install "attnflow[view]"`), else the page in a
+    frame.
+
+    Parameters
+    ----------
+    shown, **settings
+        As for `to_html`.
+
+    Examples
+    --------
+    >>> import attnflow as af
+    >>> seen = show(af.Attention([[[[1.0, 0.0], [0.5, 0.5]]]], ["a", "b"]))
+    >>> seen.data[:39]
+    '{"version":1,"title":"Token attention",'
+    """
+    document = page_data(shown, **settings)
+    try:
+        made = _widget_class()
+    except ImportError:
+        return Frame(page_of(document))
+    return made(data=script_json(document))
+
+
+class Frame:
+    """A page in a frame, which a notebook shows as HTML.
+
+    >>> Frame("<p>")._repr_html_()[:30]
+    '<iframe srcdoc="&lt;p&gt;" san'
+    """
+
+    def __init__(self, page: str) -> None:
+        self.page = page
+
+    def _repr_html_(self) -> str:
+        # It may run its script, save a picture and copy a link, and reach nothing of the notebook.
+        return (
+            f'<iframe srcdoc="{html.escape(self.page)}" '
+            'sandbox="allow-scripts allow-downloads" allow="clipboard-write" '
+            f'title="token attention" style="width:100%;height:{_HEIGHT}px;border:0"></iframe>'
+        )
+
+    def __repr__(self) -> str:
+        return f"Frame({len(self.page)} characters of HTML)"
+
+
+@functools.cache
+def _widget_class() -> Any:
+    """The widget's class, which must be made from that of a package that may be missing."""
+    anywidget: Any = importlib.import_module("anywidget")
+    traitlets: Any = importlib.import_module("traitlets")
+
+    class TokenAttentionView(anywidget.AnyWidget):
+        """The page as a widget; `data` is the document as JSON text."""
+
+        _esm = joined()
+        data = traitlets.Unicode("{}").tag(sync=True)
+
+    return TokenAttentionView

@@ -1,0 +1,100 @@
+"""The work behind an answer: a text through a model, as bytes of JSON."""
+# torch's stubs leave hooks unknown; what is unknown stays inside this file.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+import hashlib
+import json
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import astuple, dataclass, replace
+from typing import Any
+
+from attnflow.explain import explain
+from attnflow.explanation_document import explanation_document
+from attnflow.models import Loaded
+from attnflow.models._encode import encode
+from attnflow.view import page_data
+from attnflow.view.app._jobs import Progress, Report
+from attnflow.view.app._limits import Limits
+from attnflow.view.app._refusal import Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """All that an answer depends on, besides the models themselves."""
+
+    model: str
+    text: str
+    layer: int | None
+    query: int | None
+    target: int | str | None
+    replace: int | str
+    page: bool
+
+    def key(self) -> str:
+        """What equal questions have in common: a digest, so that keys are short."""
+        content = json.dumps(astuple(self)).encode()
+        return hashlib.blake2b(content, digest_size=16).hexdigest()
+
+
+def worked_out(question: Question, loaded: Loaded, limits: Limits, report: Report) -> bytes:
+    """The answer to a question. `report` is told of every step and may end the work at each."""
+    _check_tokens(question.text, loaded, limits)
+    with _passes_reported(loaded.model, report, more=int(question.page)) as step:
+        explanation = explain(
+            loaded.model,
+            loaded.tokenizer,
+            question.text,
+            layer=question.layer,
+            query=question.query,
+            target=question.target,
+            replace=question.replace,
+            progress=step,
+        )
+        document = explanation_document(explanation, question.model, loaded.tokenizer)
+        if question.page:
+            document["page"] = page_data(explanation, progress=lambda _done, _total: step())
+    return json.dumps(document, allow_nan=False, separators=(",", ":")).encode()
+
+
+def _check_tokens(text: str, loaded: Loaded, limits: Limits) -> None:
+    """Refuse a text of too many tokens before the model sees any."""
+    count = len(encode(loaded.tokenizer, text, limit=None, truncate=False).ids)
+    if count > limits.tokens:
+        raise Refusal(
+            422,
+            "too_many_tokens",
+            f"the text has {count} tokens, and at most {limits.tokens} are allowed; shorten it, or "
+            "raise --max-tokens where the app is started",
+        )
+
+
+@contextmanager
+def _passes_reported(model: Any, report: Report, *, more: int) -> Generator[Any]:
+    """Report every forward pass, and every step of `explain` by the function that this gives.
+
+    `more` steps come after those of `explain`; without numbers the function reports that there is
+    work between two steps.
+
+    Blank-out is one step and runs a pass for every few tokens: a request that nobody waits for any
+    more ends at the next pass.
+    """
+    state = Progress("working")
+
+    def step(done: int | None = None, total: int = 0) -> None:
+        nonlocal state
+        if done is not None:
+            state = replace(state, done=done, total=total + more)
+        report(state)
+
+    def on_pass(*_: Any) -> None:
+        nonlocal state
+        state = replace(state, passes=state.passes + 1)
+        report(state)
+
+    hook = model.register_forward_pre_hook(on_pass)
+    try:
+        yield step
+    finally:
+        hook.remove()

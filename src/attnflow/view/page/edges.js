@@ -1,0 +1,78 @@
+/**
+ * What the edges of the graph weigh: the document's attention or graph, decoded when asked for.
+ *
+ * @typedef {{head: number, residual: number}} Settings head −1: the mean of the heads
+ */
+
+import { arrayPart } from "./arrays.js";
+import { makeRowsShares } from "./numbers.js";
+
+export class Edges {
+  /** @param {object} data the document, with "attention" or "graph" */
+  constructor(data) {
+    this.attention = data.attention;
+    this.graph = data.graph;
+    this.sizes = data.sizes;
+    this.heads = this.attention?.heads ? this.attention.heads.shape[1] : 0;
+    this.defaults = { head: -1, residual: this.attention?.residual ?? 0 };
+    this.decoded = new Map();
+  }
+
+  get layers() {
+    return this.sizes.length - 1;
+  }
+
+  /** All edges of the graph, those without weight among them. */
+  get count() {
+    return this.sizes.reduce((sum, size, at) => sum + (at ? size * this.sizes[at - 1] : 0), 0);
+  }
+
+  /** Whether the settings are those that scores in the document were made with. */
+  plain({ head, residual }) {
+    return head === this.defaults.head && residual === this.defaults.residual;
+  }
+
+  /**
+   * W of layer 1…L without residual, as shares: rows of attention sum to one, and an edge without
+   * bound, over which a node is carried along unchanged, counts as one.
+   *
+   * @returns {Float32Array} flat (above, below)
+   */
+  weights(layer, head = -1) {
+    const key = `${layer} ${head}`;
+    if (!this.decoded.has(key)) this.decoded.set(key, this.read(layer, head));
+    return this.decoded.get(key);
+  }
+
+  read(layer, head) {
+    const above = this.sizes[layer];
+    const below = this.sizes[layer - 1];
+    if (this.graph) return arrayPart(this.graph[layer - 1]).map((weight) => (weight === Infinity ? 1 : weight));
+    const place = head < 0 ? layer - 1 : (layer - 1) * this.heads + head;
+    const array = head < 0 ? this.attention.mean : this.attention.heads;
+    const weights = arrayPart(array, place * above * below, above * below);
+    makeRowsShares(weights, above, below); // 16 bits a weight leave a sum that is a little off
+    return weights;
+  }
+
+  /**
+   * Capacities of layers 1…`layer` for flow: (1 − r) W + r I, the head alone at the layer itself.
+   *
+   * @param {Settings} settings
+   * @returns {Float64Array[]}
+   */
+  capacities(layer, { head, residual }) {
+    const matrices = [];
+    for (let at = 1; at <= layer; at++) {
+      if (this.graph) matrices.push(Float64Array.from(arrayPart(this.graph[at - 1])));
+      else matrices.push(mixed(this.weights(at, at === layer ? head : -1), this.sizes[at], residual));
+    }
+    return matrices;
+  }
+}
+
+function mixed(W, size, residual) {
+  const A = Float64Array.from(W, (weight) => (1 - residual) * weight);
+  for (let node = 0; node < size; node++) A[node * size + node] += residual;
+  return A;
+}

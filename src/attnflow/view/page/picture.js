@@ -1,0 +1,172 @@
+/** From what is looked at to what is drawn: the scene of one method, and the sentences under it. */
+
+import { panelLayout } from "./layout.js";
+import { leftNotes, pairNotes, saturationNotes } from "./notes.js";
+import { mergedRow, normalisedRow } from "./numbers.js";
+import { graphScene } from "./scene-graph.js";
+import { heatScene } from "./scene-heatmap.js";
+import { strongestEdges } from "./strongest.js";
+import { traced } from "./trace.js";
+
+/** Edges of a panel. Chosen: as many as the eye takes in, and as a frame has time to draw. */
+const EDGES_SHOWN = 2500;
+/** Share of the strongest edge under which nothing is seen of an edge; chosen by eye. */
+const FAINTEST = 0.004;
+
+export class Pictures {
+  /** @param {import("./scores.js").Scores} scores @param {object} data the document */
+  constructor(data, scores) {
+    this.data = data;
+    this.scores = scores;
+    this.resting = new Map();
+    this.floor = (scores.edges?.count ?? 0) > EDGES_SHOWN ? FAINTEST : 0;
+  }
+
+  /** More is known now: forget pictures at rest that lacked something. */
+  forgetParts() {
+    for (const [key, { missing }] of this.resting) if (missing) this.resting.delete(key);
+  }
+
+  /** Scores of a node of the level, normalised if so wanted; null where they are not known. */
+  row(method, { layer, node }, { level, state }) {
+    const rows = level.positions(node).map((position) => this.scores.row(method, layer, position, state));
+    const known = rows.filter(Boolean);
+    if (!known.length) return null;
+    const mean =
+      known.length === 1 ? known[0] : known[0].map((_, at) => known.reduce((s, row) => s + row[at], 0) / known.length);
+    const merged = level.pieces ? mergedRow(mean, level.pieces) : mean;
+    return state.normal ? normalisedRow(merged) : merged;
+  }
+
+  /** Importance of the nodes of the level: of a word, the sum over its pieces. */
+  importance(level) {
+    return this.data.importance.map(({ method, values }) => ({
+      method,
+      values: level.pieces ? mergedRow(values, level.pieces) : Float64Array.from(values),
+    }));
+  }
+
+  /**
+   * The picture of one method.
+   *
+   * @param {object} looking what is looked at: state, level, selected, lit, cursor, shown
+   * @returns {{scene: object, layout: object, notes: string[], most: number}}
+   */
+  of(method, width, looking) {
+    return looking.state.view === "heatmap" ? this.heatmap(method, width, looking) : this.graph(method, width, looking);
+  }
+
+  layout(width, looking, cells) {
+    const { level, state } = looking;
+    return panelLayout({
+      width,
+      cells,
+      rows: cells ? this.scores.layers : [0, ...this.scores.layers],
+      size: (layer) => level.size(layer),
+      names: level.names(0),
+      tracks: this.data.importance.length,
+      zoom: state.zoom,
+    });
+  }
+
+  heatmap(method, width, looking) {
+    const layout = this.layout(width, looking, true);
+    const rows = this.scores.layers.map((layer) => {
+      if (looking.selected.node >= looking.level.size(layer)) return null;
+      const row = this.row(method, { layer, node: looking.selected.node }, looking);
+      return row && row.length === looking.level.size(0) ? row : null;
+    });
+    const scene = heatScene(layout, {
+      method,
+      rows,
+      interest: looking.state.layer,
+      lit: looking.hover,
+      importance: this.importance(looking.level),
+    });
+    return { scene, layout, notes: this.saturationNote(method, looking), most: scene.most };
+  }
+
+  graph(method, width, looking) {
+    const { level, state, lit, shown } = looking;
+    const layout = this.layout(width, looking, false);
+    const pair = method === "flow" ? this.pair(looking) : null;
+    const picked = lit ? this.lit(method, looking) : this.atRest(method, looking);
+    const scores = this.row(method, shown, looking);
+    const scene = graphScene(layout, {
+      method,
+      picked,
+      lit,
+      pair,
+      scores: scores && scores.length === level.size(0) ? scores : null,
+      selected: looking.selected,
+      cursor: looking.cursor,
+      sink: state.sink === null ? null : level.nodeOf(state.sink),
+      importance: this.importance(level),
+      size: (layer) => level.size(layer),
+    });
+    const notes = [
+      ...picked.notes,
+      ...(method === "flow" ? pairNotes(pair, looking, this.scores.flows !== null) : []),
+      ...this.saturationNote(method, looking),
+    ];
+    if (!scores) notes.unshift(this.scores.reason(method, shown.layer, state));
+    return { scene, layout, notes, most: picked.most };
+  }
+
+  /** The strongest edges at rest, kept until something changes. */
+  atRest(method, { level, state }) {
+    const key = [method, state.head, state.residual, state.normal, state.words].join(" ");
+    if (!this.resting.has(key)) {
+      const { blocks, missing } = this.scores.resting(method, state);
+      const merged = blocks.filter(({ values }) => values.length).map((block) => level.block(block));
+      const picked = strongestEdges(state.normal ? merged.map(normalisedBlock) : merged, EDGES_SHOWN, this.floor);
+      const computing =
+        missing && method === "rollout"
+          ? `Computing layer ${blocks.length + 1} of ${this.scores.layers.length}…`
+          : "Solving…";
+      if (this.resting.size > 20) this.resting.clear(); // chosen: what a person goes back and forth between
+      this.resting.set(key, {
+        ...picked,
+        missing,
+        notes: [...(missing ? [computing] : []), ...this.restNotes(method, state, picked)],
+      });
+    }
+    return this.resting.get(key);
+  }
+
+  restNotes(method, state, picked) {
+    const given = this.scores.given.get(method);
+    const partly =
+      given && !this.scores.computes(method) && given.queries.length < Math.max(...this.data.sizes.slice(1));
+    const only = partly && !this.scores.flows?.solvesRows ? [this.scores.reason(method, state.layer, state)] : [];
+    return [...only, ...leftNotes(picked)];
+  }
+
+  lit(method, looking) {
+    const { level, state, lit } = looking;
+    const blocks = traced(this.scores, method, level, lit, state.layer, state, this.floor);
+    if (!blocks) return { edges: [], most: 1, notes: [] };
+    const rows = this.scores.computes(method) || lit.layer === 0 || !state.normal;
+    const picked = strongestEdges(rows ? blocks : blocks.map(normalisedBlock), EDGES_SHOWN, this.floor);
+    return { ...picked, notes: leftNotes(picked) };
+  }
+
+  /** Flow and cut of the pinned pair, where there is one between tokens. */
+  pair({ state, level }) {
+    if (!state.pin || state.sink === null || level.pieces || !this.scores.flows) return null;
+    return this.scores.flows.pair(state.pin.layer, state.pin.position, state.sink, state);
+  }
+
+  saturationNote(method, { state, shown }) {
+    return saturationNotes(method === "flow" ? this.scores.saturation(shown.layer, state) : "", shown.layer);
+  }
+}
+
+/** A block whose rows sum to one. */
+function normalisedBlock(block) {
+  const values = new Float32Array(block.values.length);
+  for (let start = 0; start < values.length; start += block.columns) {
+    values.set(normalisedRow(block.values.subarray(start, start + block.columns)), start);
+  }
+  return { ...block, values };
+}

@@ -1,0 +1,156 @@
+/** The panels side by side, or one below the other where columns would be too narrow. */
+
+import { make } from "./dom.js";
+import { figureOf, textScene } from "./export.js";
+import { UPRIGHT_FROM, columnWidth } from "./layout.js";
+import { Panel } from "./panel.js";
+import { textPieces } from "./text-view.js";
+
+/** Pixels under which one method is shown at a time; chosen: two panels would be too narrow to read. */
+const PHONE = 620;
+/** What stands beside a picture in its panel and between panels: pixels, as in the style sheet. */
+const BESIDE = 48;
+/** Edges up to which each is an element of its own, which a browser moves about at once; above them a canvas. */
+const SVG_EDGES = 2000;
+/** Edges of a graph above which panels out of sight are not drawn; chosen: where drawing takes a while. */
+const LONG = 200000;
+/** Pixels of a column under which zoom is of use. */
+const ZOOMED_UNDER = 24;
+
+export class Stage {
+  /**
+   * @param {object} data
+   * @param {import("./picture.js").Pictures} pictures
+   * @param {string} help
+   * @param {() => void} onSight called when a panel comes into sight that has not been drawn
+   */
+  constructor(data, pictures, help, onSight) {
+    this.data = data;
+    this.pictures = pictures;
+    this.methods = pictures.scores.methods;
+    const edges = data.sizes.reduce((sum, size, layer) => sum + (layer ? size * data.sizes[layer - 1] : 0), 0);
+    const scrolled = (left) => this.scrollAll(left);
+    this.panels = this.methods.map((method) => new Panel(method, edges > SVG_EDGES, scrolled));
+    this.element = make(
+      "div",
+      { class: "stage", tabindex: 0, role: "application", "aria-label": `Token attention. ${help}` },
+      ...this.panels.map((panel) => panel.element),
+    );
+    this.long = edges > LONG;
+    this.sight = new IntersectionObserver(
+      (changes) => {
+        for (const { target, isIntersecting } of changes) this.panelOf(target).inSight = isIntersecting;
+        if (this.visible.some((panel) => panel.inSight && panel.stale)) onSight();
+      },
+      { rootMargin: "150px" },
+    );
+    for (const panel of this.panels) this.sight.observe(panel.element);
+  }
+
+  panelOf(element) {
+    return this.panels.find((panel) => panel.element === element);
+  }
+
+  /** Decide what is seen where; measures only when that changes. */
+  arrange({ state, level }, width) {
+    this.phone = width < PHONE;
+    this.shown = this.phone ? state.methods.slice(0, 1) : state.methods;
+    const across = width / this.shown.length - BESIDE;
+    const size = Math.max(...this.data.sizes.map((_, layer) => level.size(layer)));
+    this.stacked =
+      state.view === "text" ? false : this.shown.length > 1 && columnWidth(across, size, 44) < UPRIGHT_FROM;
+    const column = columnWidth(this.stacked ? width - BESIDE : across, size, 44);
+    this.zoomable = ["graph", "heatmap"].includes(state.view) && (column < ZOOMED_UNDER || state.zoom > 1);
+    const key = [state.view, this.shown, width, this.stacked].join(" ");
+    if (this.arranged === key) return;
+    this.arranged = key;
+    this.element.classList.toggle("stacked", this.stacked);
+    this.element.hidden = state.view === "table";
+    for (const panel of this.panels) {
+      panel.element.hidden = !this.shown.includes(panel.method);
+      panel.as(state.view);
+    }
+    for (const panel of this.visible) {
+      panel.room = panel.scroller.clientWidth;
+      panel.inSight = panel.element.getBoundingClientRect().top < globalThis.innerHeight; // until the observer knows
+    }
+  }
+
+  get visible() {
+    return this.panels.filter((panel) => this.shown.includes(panel.method));
+  }
+
+  draw(looking, palette) {
+    const { view } = looking.state;
+    if (view === "table") return;
+    for (const panel of this.visible) {
+      panel.stale = this.long && view !== "text" && !panel.inSight;
+      if (panel.stale) panel.hold(this.pictures.layout(panel.room, looking, view === "heatmap"));
+      else this.drawPanel(panel, looking, palette);
+    }
+  }
+
+  drawPanel(panel, looking, palette) {
+    if (looking.state.view === "text") this.drawText(panel, looking);
+    else panel.draw(this.pictures.of(panel.method, panel.room, looking), palette, this.data.importance);
+  }
+
+  drawText(panel, looking) {
+    if (this.level !== looking.level) {
+      this.level = looking.level;
+      this.pieces = textPieces(this.data, looking.level);
+    }
+    const scores = this.textScores(panel.method, looking);
+    const missing = scores ? [] : [this.pictures.scores.reason(panel.method, looking.selected.layer, looking.state)];
+    const notes = [...missing, ...this.pictures.saturationNote(panel.method, looking)];
+    panel.showText(this.pieces, scores, looking.selected.node, notes);
+  }
+
+  textScores(method, looking) {
+    const row = this.pictures.row(method, looking.selected, looking);
+    return row?.length === looking.level.size(0) ? row : null;
+  }
+
+  /** All pictures show the same columns. */
+  scrollAll(left) {
+    for (const panel of this.visible) if (Math.abs(panel.left - left) > 1) panel.scroller.scrollLeft = left;
+  }
+
+  /** Bring a node into sight. */
+  reveal({ layer, node }) {
+    const panel = this.visible[0];
+    if (panel?.picture && !panel.scroller.hidden) panel.reveal(panel.picture.layout.x(layer, node));
+  }
+
+  /** What is seen as one scene. */
+  figure(looking, caption) {
+    const parts = this.visible.map((panel) => ({
+      method: panel.method,
+      scene:
+        looking.state.view === "text"
+          ? textScene(panel.method, this.pieces, this.textScores(panel.method, looking))
+          : this.pictures.of(panel.method, panel.room, looking).scene,
+    }));
+    const text = looking.state.view === "text";
+    const importance = text ? [] : this.data.importance.map(({ method }) => method.replaceAll("_", " "));
+    return figureOf(parts, this.stacked || text, caption, importance);
+  }
+
+  /** Light up a few nodes of a long input unseen, so that the browser has compiled what a hover runs. */
+  warmUp(lookingAt, slices) {
+    if (!this.long) return;
+    const { pictures, visible } = this;
+    slices.want("warm up", function* () {
+      for (const layer of pictures.scores.layers) {
+        for (const { method, room } of visible) {
+          yield;
+          pictures.of(method, room, lookingAt({ layer, node: layer }));
+        }
+      }
+    });
+  }
+
+  destroy() {
+    this.sight.disconnect();
+  }
+}

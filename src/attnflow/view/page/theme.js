@@ -1,0 +1,61 @@
+/**
+ * Colours of the page, of its pictures and of what is exported.
+ *
+ * `cells` is how opaque the ground of a score may be under text: it keeps a contrast of 4.5.
+ *
+ * Okabe and Ito's colours, which people with any colour vision tell apart; lighter on dark ground.
+ * https://jfly.uni-koeln.de/color/
+ */
+
+export const LIGHT = {
+  paper: "#ffffff",
+  ground: "#f5f6f8",
+  ink: "#1b1f24",
+  muted: "#59626d",
+  line: "#d9dde3",
+  node: "#8d96a1",
+  raw: "#0072b2",
+  rollout: "#d55e00",
+  flow: "#009e73",
+  importance0: "#cc79a7",
+  importance1: "#56b4e9",
+  cut: "#1b1f24",
+  cells: 0.7,
+  accent: "#0072b2",
+};
+
+export const DARK = {
+  paper: "#16191d",
+  ground: "#0e1013",
+  ink: "#eceff3",
+  muted: "#a3acb8",
+  line: "#30363e",
+  node: "#6e7884",
+  raw: "#4aa8e0",
+  rollout: "#f28a3c",
+  flow: "#2fc79b",
+  importance0: "#dd9cc0",
+  importance1: "#7cc4ee",
+  cut: "#ffffff",
+  cells: 0.5,
+  accent: "#7cc4ee",
+};
+
+export const FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif";
+
+/** What the system asks for now, and a call whenever that changes. */
+export function watchTheme(onChange) {
+  const query = globalThis.matchMedia("(prefers-color-scheme: dark)");
+  query.addEventListener("change", onChange);
+  return {
+    get palette() {
+      return query.matches ? DARK : LIGHT;
+    },
+    stop: () => query.removeEventListener("change", onChange),
+  };
+}
+
+/** The colours as properties that the style sheet reads. */
+export function putColours(element, palette) {
+  for (const [name, colour] of Object.entries(palette)) element.style.setProperty(`--${name}`, colour);
+}

@@ -1,0 +1,79 @@
+"""An app behind a real server in this process, a model that waits, and waiting for either."""
+
+import threading
+import time
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx2
+import uvicorn
+
+from attnflow.models import Loaded
+from attnflow.view.app import Limits, create_app
+from attnflow.view.app._serve import listening
+
+
+def until(true: Callable[[], bool]) -> None:
+    """Wait until something is so; a test fails where it is not within 30 seconds."""
+    end = time.monotonic() + 30
+    while not true():
+        assert time.monotonic() < end, "waited for 30 seconds"
+        time.sleep(0.01)
+
+
+@dataclass
+class Gated:
+    """A model whose forward passes wait for a gate; how many have begun is counted."""
+
+    loaded: Loaded
+    gate: threading.Event = field(default_factory=threading.Event)
+    begun: int = 0
+
+    def __post_init__(self) -> None:
+        def wait(*_: Any) -> None:
+            self.begun += 1
+            assert self.gate.wait(60), "nobody opened the gate"
+
+        _ = self.loaded.model.register_forward_hook(wait)
+
+
+@dataclass
+class Server:
+    """An app behind a real uvicorn, in a thread of this process."""
+
+    address: str
+    app: Any
+    uvicorn: uvicorn.Server
+
+    @property
+    def jobs(self) -> Any:
+        return self.app.state.answers.jobs
+
+    def health(self) -> dict[str, Any]:
+        return httpx2.get(f"{self.address}/api/health").json()
+
+    def post(self, body: dict[str, Any], **settings: Any) -> httpx2.Response:
+        return httpx2.post(f"{self.address}/api/explain", json=body, timeout=60, **settings)
+
+    @property
+    def port(self) -> int:
+        return int(self.address.rpartition(":")[2])
+
+
+@contextmanager
+def serving(models: Mapping[str, Loaded], limits: Limits) -> Generator[Server]:
+    app = create_app(models, limits=limits)
+    door = listening("127.0.0.1", 0)
+    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=5))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [door]})
+    thread.start()
+    try:
+        until(lambda: server.started)
+        yield Server(f"http://127.0.0.1:{door.getsockname()[1]}", app, server)
+    finally:
+        app.state.answers.jobs.close()
+        server.should_exit = True
+        thread.join()
+        door.close()

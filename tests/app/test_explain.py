@@ -1,0 +1,196 @@
+"""POST /api/explain: what good and bad input gives."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from attnflow import paper
+from attnflow.explain import explain
+from attnflow.explanation_document import explanation_document
+from attnflow.models import Loaded
+from attnflow.view import page_data
+from attnflow.view.app._shapes import Explained, Line
+
+Client = Callable[..., TestClient]
+TEXT = "the key to the cabinets"
+
+
+def _error(response: Any, status: int) -> dict[str, str]:
+    assert response.status_code == status, response.text
+    assert response.headers["content-type"] == "application/json"
+    document = response.json()
+    assert set(document) == {"error"}
+    assert set(document["error"]) == {"code", "message"}
+    return document["error"]
+
+
+def test_the_answer_is_the_document_of_the_command(client: Client, verb_number: Loaded) -> None:
+    answer = client().post("/api/explain", json={"text": TEXT})
+    explanation = explain(verb_number.model, verb_number.tokenizer, TEXT)
+    document = explanation_document(explanation, "verb-number", verb_number.tokenizer)
+    assert answer.status_code == 200
+    assert answer.json() == json.loads(json.dumps(document))
+    assert Explained.model_validate(answer.json()).prediction.label == "singular"
+
+
+def test_the_page_comes_along_where_it_is_asked_for(client: Client, verb_number: Loaded) -> None:
+    app = client()
+    with_page = app.post("/api/explain", json={"text": TEXT, "page": True}).json()
+    without = app.post("/api/explain", json={"text": TEXT}).json()
+    explanation = explain(verb_number.model, verb_number.tokenizer, TEXT)
+    assert with_page.pop("page") == json.loads(json.dumps(page_data(explanation)))
+    assert with_page == without
+
+
+def test_settings_are_those_asked_for(client: Client) -> None:
+    asked = {"layer": 2, "query": 3, "target": "plural", "replace": "pad", "model": "verb-number"}
+    settings = client().post("/api/explain", json={"text": TEXT, **asked}).json()["settings"]
+    assert (settings["layer"], settings["query"]) == (2, 3)
+    assert settings["blank_out"]["target_name"] == "plural"
+    assert settings["blank_out"]["replace"] == "pad"
+
+
+def test_the_first_model_is_the_default(client: Client, verb_number: Loaded) -> None:
+    app = client({"one": verb_number, "two": paper.load()})
+    assert app.post("/api/explain", json={"text": TEXT}).json()["model"] == "one"
+    assert app.post("/api/explain", json={"text": TEXT, "model": "two"}).json()["model"] == "two"
+    assert [each["name"] for each in app.get("/api/models").json()["models"]] == ["one", "two"]
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "said"),
+    [
+        ({}, "invalid", "text: field required"),
+        ([], "invalid", "the body"),
+        ({"text": 3}, "invalid", "text: "),
+        ({"text": TEXT, "layer": "2"}, "invalid", "layer: "),
+        ({"text": TEXT, "layer": 0}, "invalid", "layer: "),
+        ({"text": TEXT, "layer": True}, "invalid", "layer: "),
+        ({"text": TEXT, "query": -1}, "invalid", "query: "),
+        ({"text": TEXT, "page": 1}, "invalid", "page: "),
+        ({"text": TEXT, "path": "x"}, "invalid", "there is no field 'path'; use text, model"),
+        ({"text": TEXT, "layer": 7}, "input", "layers are 1 to 6"),
+        ({"text": TEXT, "query": 7}, "input", "7"),
+        ({"text": TEXT, "target": "neither"}, "input", "neither"),
+        ({"text": TEXT, "replace": "nothing"}, "input", "nothing"),
+        ({"text": ""}, "input", "has no tokens"),
+        ({"text": " \n"}, "input", "has no tokens"),
+        ({"text": "\ud800"}, "input", "half of a character"),
+        ({"text": TEXT, "model": "/etc/passwd"}, "unknown_model", "use one of verb-number"),
+        ({"text": TEXT, "model": "../verb-number"}, "unknown_model", "use one of verb-number"),
+        ({"text": "the " * 63}, "input", "tokens, and the model takes"),
+    ],
+)
+def test_bad_input_says_what_came_and_what_to_do(
+    client: Client, body: object, code: str, said: str
+) -> None:
+    content = json.dumps(body)
+    headers = {"content-type": "application/json"}
+    error = _error(client().post("/api/explain", content=content, headers=headers), 422)
+    assert error["code"] == code
+    assert said in error["message"]
+    assert "truncate=True" not in error["message"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b"\xff\xfe",
+        b"[" * 50_000,
+        b'{"text": "a", "layer": 1' + b"0" * 5000 + b"}",
+        b"NaN",
+    ],
+)
+def test_what_is_not_json_is_said_to_be_so(client: Client, content: bytes) -> None:
+    headers = {"content-type": "application/json"}
+    error = _error(client().post("/api/explain", content=content, headers=headers), 422)
+    assert error["code"] == "invalid"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "code"),
+    [
+        ("GET", "/api/explain", 405, "method_not_allowed"),
+        ("POST", "/api/models", 405, "method_not_allowed"),
+        ("GET", "/nothing", 404, "not_found"),
+        ("POST", "/", 405, "method_not_allowed"),
+    ],
+)
+def test_addresses_and_methods_that_there_are_not(
+    client: Client, method: str, path: str, status: int, code: str
+) -> None:
+    assert _error(client().request(method, path), status)["code"] == code
+
+
+@pytest.mark.parametrize("path", ["/api/explain", "/api/explain/stream"])
+def test_an_unexpected_error_tells_the_log_all_and_the_client_nothing(
+    client: Client,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    path: str,
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("a secret in /home/somebody")
+
+    monkeypatch.setattr("attnflow.view.app._work.page_data", fail)
+    answer = client().post(path, json={"text": TEXT, "page": True})
+    error = json.loads(answer.text.splitlines()[-1])["error"]
+    assert error["code"] == "internal"
+    assert "secret" not in answer.text
+    assert "Traceback" not in answer.text
+    assert "a secret in /home/somebody" in caplog.text
+
+
+def test_an_error_outside_of_the_work_is_an_answer_too(
+    client: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("a secret")
+
+    app = client()
+    monkeypatch.setattr("attnflow.view.app._jobs.Jobs.states", fail)
+    answer = app.get("/api/health")
+    assert _error(answer, 500)["code"] == "internal"
+    assert "nosniff" in answer.headers["x-content-type-options"]
+    assert "a secret" in caplog.text
+
+
+def test_a_stream_tells_of_the_progress_and_then_the_same_answer(client: Client) -> None:
+    app = client()
+    streamed = app.post("/api/explain/stream", json={"text": TEXT})
+    assert streamed.headers["content-type"] == "application/x-ndjson"
+    lines = [Line.model_validate_json(line) for line in streamed.text.splitlines()]
+    steps = [line.progress for line in lines[:-1]]
+    assert all(step is not None for step in steps)
+    done = [step.done for step in steps if step is not None]
+    assert done == sorted(done)
+    assert lines[-1].result is not None
+    whole = Explained.model_validate(app.post("/api/explain", json={"text": TEXT}).json())
+    assert lines[-1].result == whole
+
+
+def test_a_stream_ends_with_what_went_wrong(client: Client) -> None:
+    answer = client().post("/api/explain/stream", json={"text": TEXT, "layer": 9})
+    assert answer.status_code == 200
+    last = json.loads(answer.text.splitlines()[-1])
+    assert last["error"]["code"] == "input"
+
+
+def test_a_stream_that_cannot_begin_has_a_status(client: Client) -> None:
+    error = _error(client().post("/api/explain/stream", json={"text": TEXT, "model": "x"}), 422)
+    assert error["code"] == "unknown_model"
+
+
+def test_a_model_is_left_as_it_was(client: Client) -> None:
+    own = paper.load()
+    app = client({"own": own})
+    hooks = len(own.model._forward_pre_hooks)
+    assert app.post("/api/explain", json={"text": TEXT, "page": True}).status_code == 200
+    assert app.post("/api/explain", json={"text": TEXT, "layer": 9}).status_code == 422
+    assert len(own.model._forward_pre_hooks) == hooks
+    assert not own.model.training

@@ -1,0 +1,163 @@
+"""Each limit, and the error that is its own."""
+
+import http.client
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx2
+import pytest
+from fastapi.testclient import TestClient
+from served_apps import until
+
+from attnflow import InputError
+from attnflow.view.app import Limits
+
+Client = Callable[..., TestClient]
+TEXT = "the key to the cabinets"
+
+
+def _code(response: Any, status: int) -> str:
+    assert response.status_code == status, response.text
+    return response.json()["error"]["code"]
+
+
+def test_characters(client: Client) -> None:
+    app = client(characters=len(TEXT))
+    assert app.post("/api/explain", json={"text": TEXT}).status_code == 200
+    refused = app.post("/api/explain", json={"text": f"{TEXT}."})
+    assert _code(refused, 422) == "text_too_long"
+    assert "24 characters, and at most 23 are allowed" in refused.text
+
+
+def test_characters_are_those_of_the_text_and_not_its_bytes(client: Client) -> None:
+    assert client(characters=3).post("/api/explain", json={"text": "日本語"}).status_code == 200
+
+
+def test_tokens(client: Client) -> None:
+    assert client(tokens=7).post("/api/explain", json={"text": TEXT}).status_code == 200
+    refused = client(tokens=6).post("/api/explain", json={"text": TEXT})
+    assert _code(refused, 422) == "too_many_tokens"
+    assert "7 tokens, and at most 6 are allowed" in refused.text
+
+
+def test_bytes_of_a_body(client: Client) -> None:
+    content = json.dumps({"text": TEXT}).encode()
+    headers = {"content-type": "application/json"}
+    fits = client(body=len(content))
+    assert fits.post("/api/explain", content=content, headers=headers).status_code == 200
+    refused = client(body=len(content) - 1).post("/api/explain", content=content, headers=headers)
+    assert _code(refused, 413) == "body_too_large"
+
+
+def test_a_body_without_a_length_is_counted_as_it_comes(served: Any) -> None:
+    server = served(body=1000)
+    sent = 0
+
+    def endless() -> Iterator[bytes]:
+        nonlocal sent
+        for _ in range(1000):
+            sent += 1000
+            yield b" " * 1000
+
+    headers = {"content-type": "application/json"}
+    try:
+        refused = httpx2.post(f"{server.address}/api/explain", content=endless(), headers=headers)
+        assert _code(refused, 413) == "body_too_large"
+    except (httpx2.WriteError, httpx2.ReadError, httpx2.RemoteProtocolError):
+        pass  # the server closed the connection while more was being sent
+    assert server.health()["worked_out"] == 0
+    assert not server.jobs._all
+
+
+def test_a_length_that_is_untrue_does_not_help(served: Any) -> None:
+    server = served(body=1000)
+    with socket.create_connection(("127.0.0.1", server.port)) as line:
+        line.sendall(
+            b"POST /api/explain HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n"
+            b"7d0\r\n%s\r\n" % bytes(2000)
+        )
+        answer = http.client.HTTPResponse(line)
+        answer.begin()
+        assert answer.status in (400, 413)
+        answer.close()
+
+
+def test_a_body_said_to_be_too_large_is_refused_before_it_comes(served: Any) -> None:
+    server = served(body=1000)
+    with socket.create_connection(("127.0.0.1", server.port)) as line:
+        line.sendall(
+            b"POST /api/explain HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            b"Content-Length: 1001\r\n\r\n"
+        )
+        answer = http.client.HTTPResponse(line)
+        answer.begin()
+        assert answer.status == 413
+        assert json.loads(answer.read())["error"]["code"] == "body_too_large"
+        answer.close()
+
+
+def test_a_body_that_does_not_come(served: Any) -> None:
+    server = served(seconds=1)
+    with socket.create_connection(("127.0.0.1", server.port)) as line:
+        line.sendall(
+            b"POST /api/explain HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            b"Content-Length: 100\r\n\r\n{"
+        )
+        answer = http.client.HTTPResponse(line)
+        answer.begin()
+        assert answer.status == 408
+        assert json.loads(answer.read())["error"]["code"] == "body_too_slow"
+        answer.close()
+
+
+def test_seconds(served: Any, gated: Any) -> None:
+    server = served({"slow": gated.loaded}, seconds=1)
+    refused = server.post({"text": TEXT})
+    assert _code(refused, 504) == "too_slow"
+    assert "more than the 1 seconds" in refused.text
+    # The pass that is under way ends; the work does not go on to the next.
+    gated.gate.set()
+    until(lambda: server.health()["working"] == 0)
+    assert gated.begun == 1
+
+
+def test_seconds_of_a_stream_end_it_with_an_error(served: Any, gated: Any) -> None:
+    server = served({"slow": gated.loaded}, seconds=1)
+    streamed = httpx2.post(f"{server.address}/api/explain/stream", json={"text": TEXT}, timeout=60)
+    assert json.loads(streamed.text.splitlines()[-1])["error"]["code"] == "too_slow"
+
+
+def test_a_queue_that_is_full(served: Any, gated: Any) -> None:
+    server = served({"slow": gated.loaded}, work=1, queue=1)
+    answers: list[httpx2.Response] = []
+
+    def ask(text: str) -> threading.Thread:
+        thread = threading.Thread(target=lambda: answers.append(server.post({"text": text})))
+        thread.start()
+        return thread
+
+    first = ask("one")
+    until(lambda: gated.begun == 1)
+    second = ask("two")
+    until(lambda: server.health()["waiting"] == 1)
+    for path in ("/api/explain", "/api/explain/stream"):
+        refused = httpx2.post(f"{server.address}{path}", json={"text": "three"})
+        assert _code(refused, 503) == "busy"
+        assert int(refused.headers["retry-after"]) > 0
+    gated.gate.set()
+    first.join()
+    second.join()
+    assert [answer.status_code for answer in answers] == [200, 200]
+    assert server.post({"text": "three"}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("tokens", 0), ("body", 2.5), ("seconds", float("nan")), ("work", True)]
+)
+def test_limits_that_are_none(name: str, value: Any) -> None:
+    with pytest.raises(InputError, match=f"limit {name} is"):
+        _ = Limits(**{name: value})

@@ -1,0 +1,190 @@
+"""The graph under a pointer and under keys."""
+
+from typing import Any
+
+import pytest
+
+import attnflow as af
+
+N = 9  # tokens of the attention that is shown
+
+
+def test_at_rest_every_position_is_joined_to_what_lies_below(view: Any, attention: Any) -> None:
+    seen = view(attention)
+    for method in ("raw", "rollout", "flow"):
+        assert len(seen.lines(method)) == 4 * N * N
+        assert len({line["from"] for line in seen.lines(method)}) == 4
+
+
+def test_a_hover_lights_up_where_a_node_draws_from(view: Any, attention: Any) -> None:
+    seen = view(attention)
+    before = seen.cells("rollout")
+    seen.hover("raw", 2, 4, N)
+    assert len(seen.lines("raw")) == 2 * N  # one layer down, one up
+    assert len({line["from"] for line in seen.lines("rollout")}) == 4  # all layers
+    assert len(seen.lines("flow")) == N  # straight to the tokens
+    assert len({(line["from"], line["to"]) for line in seen.lines("flow")}) == 1
+    assert seen.cells("rollout") != before
+    assert seen.caption().startswith("Layer 2, position 4 are")
+    tip = seen.page.locator(".tooltip")
+    assert tip.is_visible()
+    assert "layer 2, are" in tip.inner_text()
+    seen.page.mouse.move(5, 5)
+    seen.settled()
+    assert len(seen.lines("raw")) == 4 * N * N
+    assert not tip.is_visible()
+
+
+def test_what_runs_down_the_edges_of_rollout_adds_up(
+    view: Any, attention: Any, modules: Any
+) -> None:
+    """One leaves the node, and one arrives at each layer below: nothing is lost on the way."""
+    seen = view(attention)
+    modules(seen, ["Scores", "Slices", "Level", "traced"])
+    sums = seen.page.evaluate(
+        """() => {
+            const data = JSON.parse(document.getElementById("attnflow-data").textContent);
+            const scores = new own.Scores(data, new own.Slices(() => {}));
+            const at = { layer: 3, node: 2 };
+            const level = new own.Level(data, false);
+            const blocks = own.traced(scores, "rollout", level, at, 4, scores.defaults, 0);
+            return blocks.map(({ from, values }) => [from, values.reduce((a, b) => a + b, 0)]);
+        }"""
+    )
+    below = {layer: total for layer, total in sums if layer <= 3}
+    assert below == {layer: pytest.approx(1, abs=1e-4) for layer in (1, 2, 3)}
+    above = attention.graph().layers[3][:, 2].sum()
+    assert dict(sums)[4] == pytest.approx(above, abs=1e-4)
+
+
+def test_a_click_pins_a_node_and_escape_lets_go(view: Any, attention: Any) -> None:
+    seen = view(attention)
+    seen.click("rollout", 3, 5, N)
+    seen.page.mouse.move(5, 5)
+    seen.settled()
+    assert len(seen.lines("raw")) == 2 * N
+    assert "pin=3.5" in seen.state()
+    assert seen.caption().startswith("Layer 3, position 5 on")
+    seen.page.locator(".stage").focus()
+    seen.page.keyboard.press("Escape")
+    seen.settled()
+    assert "pin" not in seen.state()
+
+
+def test_a_pinned_pair_shows_its_flow_and_its_cut(view: Any, attention: Any) -> None:
+    seen = view(attention)
+    seen.click("flow", 3, 5, N)
+    seen.click("flow", 0, 2, N)
+    wanted = af.max_flow(attention, source=(3, 5), sink=2)
+    assert f"Flow {wanted.value:.3f} = cut {wanted.cut_value:.3f}." in seen.notes("flow")
+    lines = seen.lines("flow")
+    crossing = sum(
+        int((weights[above][:, ~below] > 0).sum())
+        for weights, above, below in zip(
+            attention.graph().layers, wanted.cut[1:], wanted.cut[:-1], strict=True
+        )
+    )
+    # There may be several minimum cuts, and each is a proof; most graphs have one.
+    assert sum(line["dashed"] for line in lines) == crossing
+    assert any(not line["dashed"] for line in lines)
+    seen.click("flow", 0, 2, N)
+    assert "cut" not in seen.notes("flow")
+
+
+def test_keys_move_over_layers_and_tokens(view: Any, attention: Any) -> None:
+    seen = view(attention)
+    seen.page.locator(".stage").focus()
+    press = seen.page.keyboard.press
+    press("ArrowDown")
+    press("ArrowRight")
+    press("ArrowRight")
+    seen.settled()
+    assert seen.caption().startswith("Layer 3, position 2 key")
+    assert seen.state() == "layer=3&query=2"
+    spoken = seen.page.locator("[role=status]").inner_text()
+    assert spoken.startswith("layer 3, key. raw: ")
+    assert "rollout: " in spoken
+    assert len(seen.lines("raw")) == 2 * N
+    press("Enter")
+    for _ in range(3):
+        press("ArrowDown")
+    press("End")
+    press("Enter")
+    seen.settled()
+    assert "pin=3.2&sink=8" in seen.state()
+    assert "= cut" in seen.notes("flow")
+    press("Escape")
+    press("Escape")
+    seen.settled()
+    assert "pin" not in seen.state()
+
+
+def test_the_graph_is_one_stop_of_the_tab_key(view: Any, attention: Any) -> None:
+    seen = view(attention)
+    inside = "document.querySelector('#attnflow > div').shadowRoot.activeElement"
+    seen.page.get_by_role("button", name="Copy link").focus()
+    seen.page.keyboard.press("Tab")
+    assert seen.page.evaluate(f"{inside}.className") == "stage"
+    assert seen.page.evaluate(f"getComputedStyle({inside}).outlineStyle") == "solid"
+    seen.page.keyboard.press("Tab")
+    assert seen.page.evaluate(f"{inside} === null")
+
+
+def test_the_slider_chooses_the_layer(view: Any, attention: Any) -> None:
+    seen = view(attention)
+    slider = seen.page.get_by_role("slider", name="Layer")
+    slider.focus()
+    seen.page.keyboard.press("ArrowLeft")
+    seen.page.keyboard.press("ArrowLeft")
+    seen.settled()
+    assert slider.get_attribute("aria-valuetext") == "layer 2 of 4"
+    assert seen.caption().startswith("Layer 2, position 0")
+    assert seen.state() == "layer=2"
+
+
+def test_methods_can_be_left_out_but_not_all(view: Any, attention: Any) -> None:
+    seen = view(attention)
+    seen.page.locator("label[data-method=raw]").click()
+    seen.settled()
+    assert not seen.panel("raw").is_visible()
+    assert seen.panel("flow").is_visible()
+    seen.page.locator("label[data-method=flow]").click()
+    seen.page.locator("label[data-method=rollout]").click()
+    seen.settled()
+    assert seen.panel("rollout").is_visible()
+    assert seen.state() == "methods=rollout"
+
+
+def test_head_residual_and_position_are_chosen_in_the_toolbar(view: Any, attention: Any) -> None:
+    seen = view(attention)
+    before = seen.lines("raw")
+    _ = seen.page.get_by_label("Heads").select_option("head 2")
+    seen.settled()
+    assert seen.lines("raw") != before
+    residual = seen.page.get_by_label("Residual")
+    residual.fill("0.25")
+    residual.press("Enter")
+    _ = seen.page.get_by_label("Position").select_option("4 are")
+    seen.settled()
+    assert seen.state() == "query=4&head=2&residual=0.25"
+    residual.fill("7")
+    residual.press("Enter")
+    assert residual.input_value() == "0.25"
+
+
+def test_saturated_flow_is_said_to_be(view: Any, attention: Any) -> None:
+    deep = af.Attention([*attention.weights] * 4, attention.tokens)
+    flows = af.flow(deep)
+    assert flows.saturated[-1]
+    assert not flows.saturated[0]
+    seen = view(deep)
+    assert "saturated at layer 16" in seen.notes("flow")
+    seen = view(deep, state="layer=1")
+    assert "saturated" not in seen.notes("flow")
+
+
+def test_a_long_text_says_that_flow_is_known_for_one_position_only(view: Any) -> None:
+    from attnflow.synthetic import random_attention
+
+    seen = view(random_attention(6, 1, 100), state="query=7")
+    assert "Computed for position 0 only." in seen.notes("flow")

@@ -1,0 +1,179 @@
+"""How it looks: dark, at phone width, in other views, with tokens that would like to be markup."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import attnflow as af
+from attnflow.importance import Prediction
+from attnflow.view import to_html
+
+HOSTILE = "</script><img src=x onerror=alert(1)>"
+VIEWS = ["graph", "heatmap", "text", "table"]
+
+
+def _contrast(seen: Any, selector: str) -> float:
+    """Contrast of an element's text with the first ground below it that is not transparent."""
+    return seen.page.locator(selector).first.evaluate(
+        """(element) => {
+            const linear = (c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+            const light = (colour) => colour.match(/[\\d.]+/g).slice(0, 3)
+                .map((c) => linear(Number(c) / 255))
+                .reduce((sum, c, at) => sum + c * [0.2126, 0.7152, 0.0722][at], 0);
+            const ground = (each) => getComputedStyle(each).backgroundColor;
+            let below = element;
+            while (/, 0\\)$/.test(ground(below))) below = below.parentElement;
+            const [a, b] = [getComputedStyle(element).color, ground(below)].map(light);
+            return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+        }"""
+    )
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_can_be_read_on_its_ground(view: Any, attention: Any, scheme: str) -> None:
+    seen = view(attention, context={"color_scheme": scheme})
+    ground = seen.page.locator(".panel").first.evaluate(
+        "(e) => getComputedStyle(e).backgroundColor"
+    )
+    assert ground == {"light": "rgb(255, 255, 255)", "dark": "rgb(22, 25, 29)"}[scheme]
+    for selector in ("h1", "h2", ".read", ".explained", ".caption", "legend", ".segments span"):
+        assert _contrast(seen, selector) >= 4.5, selector
+
+
+def test_the_theme_follows_the_system_while_the_page_is_open(view: Any, attention: Any) -> None:
+    seen = view(attention, context={"color_scheme": "light"})
+    label = seen.panel("raw").locator("svg text").first
+    assert label.get_attribute("fill") == "#59626d"
+    seen.page.emulate_media(color_scheme="dark")
+    seen.settled()
+    assert seen.panel("raw").locator("svg text").first.get_attribute("fill") == "#a3acb8"
+
+
+@pytest.mark.parametrize("shown", VIEWS)
+@pytest.mark.parametrize("width", [360, 768])
+def test_nothing_is_wider_than_a_small_screen(
+    view: Any, attention: Any, shown: str, width: int
+) -> None:
+    context = {"viewport": {"width": width, "height": 740}, "has_touch": True}
+    seen = view(attention, state=f"view={shown}", context=context)
+    assert seen.page.evaluate("document.documentElement.scrollWidth") == width
+    outside = seen.page.locator(".attnflow").evaluate(
+        """(root, width) => [...root.querySelectorAll("*")]
+        .filter((each) => !each.closest(".scroller, .table, .unseen, .segments input, .tooltip"))
+        .filter((each) => each.getBoundingClientRect().right > width + 0.5)
+        .map((each) => each.outerHTML.slice(0, 80))""",
+        width,
+    )
+    assert outside == []
+
+
+def test_a_phone_shows_one_method_at_a_time(view: Any, attention: Any) -> None:
+    context = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
+    seen = view(attention, context=context)
+    shown = [seen.panel(method).is_visible() for method in ("raw", "rollout", "flow")]
+    assert shown == [True, False, False]
+    seen.page.locator("label[data-method=flow]").tap()
+    seen.settled()
+    assert seen.panel("flow").is_visible()
+    assert not seen.panel("raw").is_visible()
+    seen.page.touchscreen.tap(*seen.node("flow", 2, 3, 9))
+    seen.settled()
+    assert "pin=2.3" in seen.state()
+    assert len(seen.lines("flow")) == 9
+    assert seen.page.locator(".tooltip").is_visible()
+
+
+@pytest.mark.parametrize("shown", VIEWS)
+def test_a_token_is_never_markup(view: Any, shown: str) -> None:
+    tokens = ["[CLS]", HOSTILE, "<b>bold</b>", "${alert(1)}", "'\"><svg onload=alert(1)>"]
+    prediction = Prediction(HOSTILE, {HOSTILE: 0.9, "b": 0.1})
+    weights = np.full((2, 2, 5, 5), 0.2)
+    origin = af.Origin(text=" ".join(tokens))
+    seen = view(
+        af.Attention(weights, tokens, origin=origin),
+        title=HOSTILE, prediction=prediction, state=f"view={shown}",
+    )  # fmt: skip
+    assert seen.page.locator("img").count() == 0
+    assert seen.page.locator("h1").inner_text() == HOSTILE
+    assert seen.page.locator(".prediction strong").inner_text() == HOSTILE
+    assert [row[1] for row in seen.table()[1]] == tokens
+    if shown == "graph":
+        seen.hover("raw", 2, 1, 5)
+        assert HOSTILE in seen.page.locator(".tooltip").inner_text()
+        texts = seen.panel("raw").locator("svg text").all_text_contents()
+        assert any(text.startswith("</script>") for text in texts)
+    if shown == "text":
+        assert HOSTILE in seen.panel("raw").locator(".text").inner_text()
+
+
+def test_the_heat_map_has_a_row_for_each_layer(view: Any, attention: Any) -> None:
+    seen = view(attention, state="view=heatmap&query=2")
+    texts = seen.panel("rollout").locator("svg text").all_text_contents()
+    wanted = af.rollout(attention).scores[:, 2]
+    numbers = [text for text in texts if text[:2] == "0."]
+    assert numbers[:9] == [f"{score:.2f}" for score in wanted[0]]
+    assert len(numbers) == 4 * 9
+    seen.page.get_by_role("slider", name="Layer").fill("0")
+    seen.settled()
+    assert seen.caption().startswith("Layer 1, position 2")
+
+
+def test_the_text_view_colours_the_text_itself(view: Any, attention: Any) -> None:
+    seen = view(attention, state="view=text&layer=1&query=4")
+    text = seen.panel("raw").locator(".text")
+    assert text.inner_text() == "[CLS]The keys are on the old table"
+    row = af.raw(attention).row(1, 4)
+    strongest = seen.panel("raw").locator(f".token[data-node='{int(row.argmax())}']")
+    assert strongest.evaluate("(e) => e.style.getPropertyValue('--share')") == "100%"
+    assert strongest.get_attribute("title") == f"{row.max():.3f}"
+    seen.panel("raw").locator(".token", has_text="table").click()
+    seen.settled()
+    assert seen.caption().startswith("Layer 1, position 8 table")
+    seen.page.locator(".stage").focus()
+    seen.page.keyboard.press("ArrowUp")
+    seen.settled()
+    assert seen.caption().startswith("Layer 2, position 8 table")
+
+
+def test_words_take_the_place_of_their_pieces(view: Any, attention: Any) -> None:
+    seen = view(attention)
+    seen.page.get_by_label("Words").check()
+    seen.settled()
+    texts = seen.panel("raw").locator("svg text").all_text_contents()
+    assert "keys" in texts
+    assert "##s" not in texts
+    seen.click("flow", 3, 2, 8)
+    seen.click("flow", 0, 1, 8)
+    assert "switch to tokens" in seen.notes("flow")
+
+
+def test_the_prediction_is_shown_with_its_probabilities(view: Any, attention: Any) -> None:
+    prediction = Prediction("plural", {"singular": 0.125, "plural": 0.875})
+    seen = view(attention, prediction=prediction)
+    rows = seen.page.locator(".prediction li").all_inner_texts()
+    assert [row.split() for row in rows] == [["plural", "88", "%"], ["singular", "13", "%"]]
+
+
+def test_the_table_has_headers_for_screen_readers(view: Any, attention: Any) -> None:
+    seen = view(attention, state="layer=2")
+    head, rows = seen.table()
+    assert head == ["#", "Token", "Raw attention", "Attention rollout", "Attention flow"]
+    assert len(rows) == 9
+    table = seen.page.get_by_role("table", name="Layer 2, position 0 [CLS]")
+    assert table.get_by_role("rowheader").count() == 9
+    assert table.get_by_role("columnheader").count() == 5
+
+
+def test_a_document_of_another_version_is_refused_in_words(
+    browser: Any, attention: Any, tmp_path: Path
+) -> None:
+    file = tmp_path / "page.html"
+    _ = file.write_text(to_html(attention).replace('"version":1', '"version":2', 1))
+    page = browser.new_page()
+    page.goto(file.as_uri())
+    assert (
+        page.get_by_role("alert").inner_text().startswith("This page reads documents of version 1")
+    )
+    page.close()

@@ -1,0 +1,173 @@
+"""What the page computes is what Python computes."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import attnflow as af
+from attnflow.importance import Importance
+
+METHODS = {
+    "Raw attention": af.raw, "Attention rollout": af.rollout, "Attention flow": af.flow,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("title", METHODS)
+@pytest.mark.parametrize(("layer", "query"), [(4, 0), (2, 7), (1, 3)])
+def test_scores_of_a_position_are_those_of_python(
+    view: Any, attention: Any, close: Any, title: str, layer: int, query: int
+) -> None:
+    seen = view(attention, state=f"layer={layer}&query={query}")
+    wanted = METHODS[title](attention).row(layer, query)
+    assert close(seen.column(title), wanted)
+
+
+@pytest.mark.parametrize("title", METHODS)
+def test_a_head_alone_stands_at_the_layer_that_attends(
+    view: Any, attention: Any, close: Any, title: str
+) -> None:
+    seen = view(attention, state="layer=3&query=2&head=1")
+    wanted = METHODS[title](attention, head=1).row(3, 2)
+    seen.page.wait_for_timeout(500)  # flow is solved here, in slices
+    assert close(seen.column(title), wanted)
+
+
+@pytest.mark.parametrize("title", ["Attention rollout", "Attention flow"])
+def test_another_residual_gives_another_graph(
+    view: Any, attention: Any, close: Any, title: str
+) -> None:
+    seen = view(attention, state="layer=4&query=1&residual=0.25")
+    seen.page.wait_for_timeout(500)
+    wanted = METHODS[title](attention.graph(residual=0.25)).row(4, 1)
+    assert close(seen.column(title), wanted)
+
+
+@pytest.mark.parametrize("title", METHODS)
+def test_words_are_merged_as_python_merges_them(
+    view: Any, attention: Any, close: Any, title: str
+) -> None:
+    seen = view(attention, state="layer=4&query=3&words=1")
+    wanted = METHODS[title](attention).to_words()
+    word = wanted.tokens.index("keys")
+    assert [row[1] for row in seen.table()[1]] == list(wanted.tokens)
+    assert close(seen.column(title), wanted.row(4, word))
+
+
+def test_rows_can_be_made_to_sum_to_one(view: Any, attention: Any, close: Any) -> None:
+    seen = view(attention, state="layer=4&query=0&normal=1")
+    assert close(seen.column("Attention flow"), af.flow(attention).normalized().row(4, 0))
+
+
+def test_importance_stands_beside_the_scores(view: Any, attention: Any, close: Any) -> None:
+    values = np.linspace(-0.5, 0.5, attention.n_tokens)
+    seen = view(attention, importance=Importance(values, attention.tokens, "blank_out"))
+    assert close(seen.column("blank out"), values)
+
+
+def test_maximum_flows_have_their_certificates(
+    view: Any, attention: Any, modules: Any, family: Any, certify: Any
+) -> None:
+    """Random graphs of all kinds; a flow of the page is checked by itself, and against Python's."""
+    seen = view(attention)
+    modules(seen, ["maxFlow", "maxFlowValue"])
+    rng = np.random.default_rng(11)
+    for _ in range(3):
+        graph = af.AttentionGraph(family(rng))
+        source = int(rng.integers(graph.sizes[-1]))
+        sink = int(rng.integers(graph.sizes[0]))
+        # JSON has no infinity, so it travels as a number that no weight is.
+        sent = [np.where(np.isinf(w), -1.0, w).ravel().tolist() for w in graph.layers]
+        found = seen.page.evaluate(
+            """([layers, sizes, source, sink]) => {
+                const bound = (weight) => (weight < 0 ? Infinity : weight);
+                const capacities = layers.map((layer) => Float64Array.from(layer, bound));
+                const pair = own.maxFlow(capacities, sizes, source, sink);
+                const lists = (arrays) => arrays.map((each) => [...each]);
+                const alone = own.maxFlowValue(capacities, sizes, source, sink);
+                return { ...pair, flows: lists(pair.flows), cut: lists(pair.cut), alone };
+            }""",
+            [sent, list(graph.sizes), source, sink],
+        )
+        wanted = af.max_flow(graph, source=(graph.n_layers, source), sink=sink)
+        assert np.isclose(found["alone"], wanted.value, rtol=1e-9, atol=1e-12)
+        if wanted.value == np.inf:
+            assert found["value"] == np.inf
+            continue
+        flows = zip(found["flows"], graph.layers, strict=True)
+        solved = af.MaxFlow(
+            value=found["value"],
+            flows=tuple(np.reshape(flow, weights.shape) for flow, weights in flows),
+            cut=tuple(np.array(side, dtype=bool) for side in found["cut"]),
+            cut_value=found["cutValue"],
+        )  # fmt: skip
+        certify(graph.layers, solved, (graph.n_layers, source), sink)
+        assert np.isclose(solved.value, wanted.value, rtol=1e-9, atol=1e-12)
+
+
+def test_the_strongest_edges_are_the_strongest(view: Any, attention: Any, modules: Any) -> None:
+    seen = view(attention)
+    modules(seen, ["strongestEdges"])
+    values = np.random.default_rng(2).random(40_000).astype(np.float32)
+    found = seen.page.evaluate(
+        """(values) => {
+            const block = { from: 1, to: 0, columns: 200, values: Float32Array.from(values) };
+            const { edges, left, leftShare } = own.strongestEdges([block], 500);
+            const places = edges.map(({ above, below }) => 200 * above + below);
+            return { places, left, leftShare };
+        }""",
+        values.tolist(),
+    )
+    chosen = found["places"]
+    assert 300 < len(chosen) <= 500
+    assert set(chosen) == set(np.argsort(values)[-len(chosen) :].tolist())
+    assert found["left"] == 40_000 - len(chosen)
+    assert found["leftShare"] == pytest.approx(1 - values[chosen].sum() / values.sum(), abs=1e-6)
+
+
+def test_of_equal_edges_some_of_every_layer_are_drawn(
+    view: Any, attention: Any, modules: Any
+) -> None:
+    seen = view(attention)
+    modules(seen, ["strongestEdges"])
+    layers = seen.page.evaluate(
+        """() => {
+            const values = new Float32Array(10000).fill(0.01);
+            const blocks = [1, 2, 3].map((from) => ({ from, to: from - 1, columns: 100, values }));
+            return own.strongestEdges(blocks, 600).edges.map((edge) => edge.block.from);
+        }"""
+    )
+    assert 300 < len(layers) <= 600
+    assert min(layers.count(layer) for layer in (1, 2, 3)) > 90
+
+
+def test_an_encoder_decoder_is_one_graph(view: Any, close: Any) -> None:
+    rng = np.random.default_rng(0)
+    encoder, decoder, cross = (rng.random((2, 2, *size)) for size in ((5, 5), (4, 4), (4, 5)))
+    decoder = np.tril(decoder + 0.01)
+    whole = [part / part.sum(axis=-1, keepdims=True) for part in (encoder, decoder, cross)]
+    both = af.EncoderDecoderAttention(whole[0], whole[1], whole[2], [*"abcde"], [*"vwxy"])
+    seen = view(both)
+    assert "position 8 y" in seen.caption()
+    assert close(seen.column("Attention rollout"), af.rollout(both).row(6, 8))
+    assert close(seen.column("Attention flow"), af.flow(both).row(6, 8))
+
+
+def test_scores_alone_are_shown_as_they_are(view: Any, attention: Any, close: Any) -> None:
+    some: Any = {"layers": [2, 4], "queries": [1, 6]}
+    seen = view(
+        [af.rollout(attention, **some), af.flow(attention, **some)], state="layer=2&query=6"
+    )
+    assert seen.panel("raw").count() == 0
+    assert close(seen.column("Attention rollout"), af.rollout(attention).row(2, 6))
+    assert "positions 1, 6 only" in seen.notes("flow")
+    assert len(seen.lines("flow")) > 10
+
+
+def test_a_graph_of_layers_of_other_sizes_is_drawn_to_its_tokens(view: Any, close: Any) -> None:
+    rng = np.random.default_rng(3)
+    graph = af.AttentionGraph([rng.random((3, 5)), rng.random((4, 3))], [*"abcde"])
+    seen = view(graph, state="query=2")
+    assert close(seen.column("Attention rollout"), af.rollout(graph, layers=2).row(2, 2))
+    assert seen.table()[1][0][2] == "not computed"  # raw attention of layer 2 is not to tokens
+    assert len(seen.lines("rollout")) == 7 * 5

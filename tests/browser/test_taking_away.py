@@ -1,0 +1,131 @@
+"""What can be taken away: SVG, PNG, CSV, a link that carries the state."""
+
+import csv
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import attnflow as af
+
+HOSTILE = "</script><img src=x onerror=alert(1)>"
+
+
+def _read(seen: Any, svg: bytes) -> dict[str, Any]:
+    """An SVG file as a strict parser of XML reads it: names of elements, and texts."""
+    return seen.page.evaluate(
+        """(text) => {
+            const file = new DOMParser().parseFromString(text, "image/svg+xml");
+            return {
+                names: [...file.querySelectorAll("*")].map((each) => each.localName),
+                texts: [...file.querySelectorAll("text")].map((each) => each.textContent),
+            };
+        }""",
+        svg.decode(),
+    )
+
+
+def _saved(seen: Any, name: str) -> tuple[str, bytes]:
+    with seen.page.expect_download() as waiting:
+        seen.page.get_by_role("button", name=name, exact=True).click()
+    return waiting.value.suggested_filename, Path(waiting.value.path()).read_bytes()
+
+
+@pytest.mark.parametrize("shown", ["graph", "heatmap", "text"])
+def test_svg_is_a_whole_picture_with_the_tokens(view: Any, attention: Any, shown: str) -> None:
+    seen = view(attention, state=f"view={shown}&layer=2")
+    name, content = _saved(seen, "SVG")
+    assert name == f"attnflow-{shown}-layer-2.svg"
+    svg = _read(seen, content)
+    assert set(svg["names"]) <= {"svg", "g", "line", "circle", "rect", "text"}
+    texts = svg["texts"]
+    assert {"Raw attention", "Attention rollout", "Attention flow"} <= set(texts)
+    assert "Layer 2, position 0 [CLS] · residual 0.5" in texts
+    assert texts.count("table") == 3  # the last token, once a panel
+
+
+def test_svg_holds_tokens_that_look_like_markup_as_text(view: Any) -> None:
+    tokens = [HOSTILE, "a\x00b", "]]>", "&amp;"]
+    weights = np.full((1, 1, 4, 4), 0.25)
+    seen = view(af.Attention(weights, tokens), state="view=heatmap")
+    svg = _read(seen, _saved(seen, "SVG")[1])
+    assert set(svg["names"]) <= {"svg", "g", "line", "circle", "rect", "text"}
+    assert any(text.startswith("</script>") for text in svg["texts"])
+    assert "&amp;" in svg["texts"]
+
+
+def test_png_is_a_picture_of_twice_the_size(view: Any, attention: Any) -> None:
+    seen = view(attention, state="view=heatmap")
+    _, content = _saved(seen, "PNG")
+    assert content.startswith(b"\x89PNG\r\n")
+    width, height = (int.from_bytes(content[at : at + 4], "big") for at in (16, 20))
+    assert 1800 < width < 2800
+    assert 300 < height < 1200
+    assert len(content) > 10_000
+
+
+def test_csv_has_the_scores_of_the_position_at_all_layers(
+    view: Any, attention: Any, close: Any
+) -> None:
+    seen = view(attention, state="query=4")
+    rows = list(csv.DictReader(io.StringIO(_saved(seen, "CSV")[1].decode())))
+    assert len(rows) == 4 * 9
+    rollout = np.array([float(row["rollout"]) for row in rows]).reshape(4, 9)
+    assert close(rollout, af.rollout(attention).scores[:, 4])
+    flow = np.array([float(row["flow"]) for row in rows]).reshape(4, 9)
+    assert close(flow, af.flow(attention).scores[:, 4])
+    assert [row["token_name"] for row in rows[:9]] == list(attention.tokens)
+
+
+def test_csv_quotes_what_would_end_a_field(view: Any) -> None:
+    tokens = ['say "hi", you', "two\nlines"]
+    seen = view(af.Attention(np.full((1, 1, 2, 2), 0.5), tokens))
+    rows = list(csv.reader(io.StringIO(_saved(seen, "CSV")[1].decode(), newline="")))
+    assert [row[4] for row in rows[1:]] == tokens
+
+
+def test_a_copied_link_opens_the_same_view(view: Any, attention: Any) -> None:
+    seen = view(attention)
+    seen.page.get_by_text("Heat map").click()
+    seen.page.locator("label[data-method=raw]").click()
+    seen.page.get_by_label("Words").check()
+    _ = seen.page.get_by_label("Heads").select_option("head 1")
+    seen.page.get_by_role("slider", name="Layer").fill("1")
+    seen.page.get_by_role("button", name="Copy link").click()
+    seen.page.get_by_role("button", name="Copied").wait_for()
+    link = seen.page.evaluate("navigator.clipboard.readText()")
+    assert link == f"{seen.address}#view=heatmap&methods=rollout.flow&layer=2&head=1&words=1"
+    before = (seen.caption(), seen.column("Attention rollout"))
+    _ = seen.page.goto("about:blank")
+    seen.wrong.clear()  # of leaving the page
+    _ = seen.page.goto(link)
+    seen.drawn()
+    assert (seen.caption(), seen.column("Attention rollout")) == before
+    assert seen.page.get_by_label("Words").is_checked()
+    assert not seen.panel("raw").is_visible()
+    assert seen.state() == link.split("#")[1]
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        "layer=99&query=-4&head=1e9&residual=NaN&zoom=3&pin=9.9&sink=70",
+        "layer=__proto__&methods=constructor.toString&view=%00&pin=..&words=yes",
+        "<img src=x onerror=alert(1)>&view=<script>alert(1)</script>",
+        "%E0%A4%A&=&&&" + "x" * 5000,
+        "pin=0.3&sink=2&residual=1&head=3",
+    ],
+)
+def test_a_link_that_fits_nothing_breaks_nothing(view: Any, attention: Any, state: str) -> None:
+    seen = view(attention, state=state)
+    assert seen.caption().startswith("Layer 4, position 0 [CLS] · residual 0.5")
+    assert seen.panel("flow").is_visible()
+
+
+def test_another_state_in_the_address_is_shown_at_once(view: Any, attention: Any) -> None:
+    seen = view(attention)
+    seen.page.evaluate("location.hash = 'layer=3&query=5'")
+    seen.settled()
+    assert seen.caption().startswith("Layer 3, position 5 on")

@@ -1,0 +1,180 @@
+"""`attnflow reproduce figure-1` to `figure-4`: pictures in a folder."""
+
+import importlib.util
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tokenizers
+import torch
+import transformers as hf
+from tokenizers import models as pieces
+from tokenizers import normalizers, pre_tokenizers
+from typer.testing import Result
+
+Run = Callable[..., Result]
+HEADS = {"svg": b"<?xml", "pdf": b"%PDF", "png": b"\x89PNG"}
+WORDS = (
+    "[PAD] [UNK] [MASK] the author talked to sara about book his her mary convinced john of love"
+)
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a masked language model that knows the words of Figure 4 and nothing else."""
+    ids = {word: number for number, word in enumerate(WORDS.split())}
+    inner: Any = tokenizers.Tokenizer(pieces.WordLevel(ids, unk_token="[UNK]"))  # noqa: S106 (none)
+    inner.normalizer = normalizers.BertNormalizer(lowercase=True)
+    inner.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    named = {"pad_token": "[PAD]", "unk_token": "[UNK]", "mask_token": "[MASK]"}
+    _ = torch.manual_seed(0)
+    small: dict[str, Any] = {"hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 16}
+    config = hf.BertConfig(vocab_size=len(ids), num_hidden_layers=3, **small)
+    folder = tmp_path_factory.mktemp("bert")
+    _ = hf.PreTrainedTokenizerFast(tokenizer_object=inner, **named).save_pretrained(folder)
+    hf.BertForMaskedLM(config).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def offline(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The cache of the hub is empty, and no network is asked."""
+    empty = str(tmp_path_factory.mktemp("hub"))
+    monkeypatch.setattr("huggingface_hub.file_download.constants.HF_HUB_CACHE", empty)
+
+
+@pytest.mark.parametrize(
+    ("figure", "kind"), [("figure-1", "svg"), ("figure-2", "pdf"), ("figure-3", "png")]
+)
+def test_a_figure_is_written_and_told(run: Run, tmp_path: Path, figure: str, kind: str) -> None:
+    out = tmp_path / "new"
+    result = run("reproduce", figure, "--out", out, "--format", kind)
+    assert result.exit_code == 0, result.stderr
+    *told, last = result.stdout.splitlines()
+    assert last == f"wrote {out / figure}.{kind}"
+    assert told[0].startswith("The key to the cabinets <?>: singular 0.9")
+    assert len(told) == (1 if figure == "figure-1" else 3)
+    assert (out / f"{figure}.{kind}").read_bytes().startswith(HEADS[kind])
+    assert len(list(out.iterdir())) == 1
+
+
+def test_svg_is_written_unless_told_otherwise(run: Run, tmp_path: Path) -> None:
+    assert run("reproduce", "figure-1", "--out", tmp_path).exit_code == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["figure-1.svg"]
+
+
+def test_figure_4_takes_any_masked_language_model(run: Run, tmp_path: Path, bert: Path) -> None:
+    result = run("reproduce", "figure-4", "--model", bert, "--out", tmp_path)
+    assert result.exit_code == 0, result.stderr
+    first, second, last = result.stdout.splitlines()
+    assert first.startswith("The author talked to Sara about [MASK] book: his 0.")
+    assert second.startswith("Mary convinced John of [MASK] love: her 0.")
+    assert "most probable" in first
+    assert last == f"wrote {tmp_path / 'figure-4.svg'}"
+
+
+def test_figure_4_takes_a_sentence_of_ones_own(run: Run, tmp_path: Path, bert: Path) -> None:
+    own = ["--sentence", "John talked to Mary of [MASK] book"]
+    own += ["--candidates", "John, Mary", "--pronouns", "his,her"]
+    result = run("reproduce", "figure-4", "--model", bert, "--out", tmp_path, *own)
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.startswith("John talked to Mary of [MASK] book: his 0.")
+    assert len(result.stdout.splitlines()) == 2
+
+
+def test_without_a_model_figure_4_says_what_to_do(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = run("reproduce", "figure-4")
+    assert result.exit_code == 1
+    for part in ("bert-base-uncased", "hf download", "--model"):
+        assert part in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_default_model_may_be_a_folder_here(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bert: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bert-base-uncased").symlink_to(bert)
+    assert run("reproduce", "figure-4").exit_code == 0
+    assert (tmp_path / "figure-4.svg").exists()
+
+
+def test_the_default_model_may_be_in_the_cache(
+    run: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    bert: Path,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    cache = tmp_path / "cache"
+    monkeypatch.setattr("huggingface_hub.file_download.constants.HF_HUB_CACHE", str(cache))
+    state = "0123456789abcdef0123456789abcdef01234567"
+    kept = cache / "models--google-bert--bert-base-uncased"
+    (kept / "snapshots").mkdir(parents=True)
+    (kept / "refs").mkdir()
+    _ = (kept / "refs" / "main").write_text(state)
+    (kept / "snapshots" / state).symlink_to(bert)
+    result = run("reproduce", "figure-4", "--out", tmp_path)
+    assert result.exit_code == 0, result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (["figure-1", "--out", "no/such"], 2, "no folder"),
+        (["figure-1", "--out", "file"], 2, "is a file"),
+        (["figure-1", "--out", "x" * 300], 2, "cannot be a folder"),
+        (["figure-1", "--format", "gif"], 2, "--format"),
+        (["figure-1", "--model", "."], 1, "not a verb-number model"),
+        (["figure-4", "--candidates", "a,b"], 2, "--sentence"),
+        (["figure-4", "--sentence", "a [MASK]"], 2, "--candidates"),
+        (
+            ["figure-4", "--sentence", "a b", "--candidates", "a,b", "--pronouns", "his,her"],
+            2,
+            "in the place of the pronoun",
+        ),
+        (["figure-5"], 2, "figure-5"),
+    ],
+)
+def test_bad_input_is_told_before_any_work(
+    run: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    code: int,
+    told: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    _ = (tmp_path / "file").write_text("")
+    result = run("reproduce", *arguments)
+    assert result.exit_code == code
+    assert told in " ".join(result.stderr.split())
+    assert "Traceback" not in result.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize("figure", ["figure-1", "figure-4"])
+def test_a_missing_matplotlib_is_told_first(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, figure: str
+) -> None:
+    find: Any = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name == "matplotlib" else find(name)
+    )
+    result = run("reproduce", figure, "--out", tmp_path)
+    assert result.exit_code == 1
+    assert 'pip install "attnflow[plot]"' in result.stderr
+
+
+def test_a_classifier_is_refused(run: Run, tmp_path: Path) -> None:
+    import attnflow.paper as paper_package
+
+    folder = Path(paper_package.__file__).parent / "verb-number"
+    result = run("reproduce", "figure-4", "--model", folder, "--out", tmp_path)
+    assert result.exit_code == 1
+    assert "a masked language model" in result.stderr
+    assert list(tmp_path.iterdir()) == []

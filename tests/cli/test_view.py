@@ -1,0 +1,271 @@
+"""`attnflow view`: texts and files in, one page out."""
+
+import json
+import re
+import webbrowser
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import transformers as hf
+from tokenizers import Tokenizer, models, pre_tokenizers
+from typer.testing import Result
+
+import attnflow as af
+from attnflow import paper
+from attnflow.explain import explain
+from attnflow.importance import Importance
+from attnflow.synthetic import random_attention
+from attnflow.view import to_html
+
+Run = Callable[..., Result]
+TEXT = "the key to the cabinets"
+
+
+def _document(page: Path) -> dict[str, Any]:
+    (text,) = re.findall(
+        r'<script[^>]*type="application/json"[^>]*>(.*?)</script>',
+        page.read_text(encoding="utf-8"),
+        flags=re.DOTALL,
+    )
+    return json.loads(text)
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Path:
+    return tmp_path / "page.html"
+
+
+def test_a_text_is_explained_by_the_shipped_model(run: Run, page: Path) -> None:
+    result = run("view", TEXT, "--out", page)
+    assert result.exit_code == 0, result.stderr
+    shipped = paper.load()
+    assert page.read_text() == to_html(explain(shipped.model, shipped.tokenizer, TEXT))
+    assert re.fullmatch(
+        rf"wrote {re.escape(str(page))}: \d+ kB, singular, 6 layers, 7 tokens\n", result.stdout
+    )
+    assert result.stderr == ""
+
+
+def test_settings_reach_the_page(run: Run, page: Path) -> None:
+    options = ["--layer", 2, "--query", 6, "--title", "<Mine>", "--heads", "mean", "--threads", 1]
+    assert run("view", TEXT, "--out", page, *options, "--target", "plural").exit_code == 0
+    document = _document(page)
+    assert (document["layer"], document["query"], document["title"]) == (2, 6, "<Mine>")
+    assert document["attention"]["heads"] is None
+    shipped = paper.load()
+    other = explain(shipped.model, shipped.tokenizer, TEXT, target="plural")
+    expected = other.importance["blank_out"].values.tolist()
+    assert document["importance"][0]["values"] == expected
+
+
+def test_the_text_comes_from_a_file_or_the_standard_input_too(
+    run: Run, page: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "text.txt"
+    _ = path.write_text(f"{TEXT}\n", encoding="utf-8")
+    assert run("view", "--file", path, "--out", page).exit_code == 0
+    assert _document(page)["text"] == TEXT
+
+
+def test_words_that_the_model_does_not_know_are_told(run: Run, page: Path) -> None:
+    result = run("view", "The qwertyish key", "--out", page)
+    assert result.exit_code == 0
+    assert "note: not in the model's vocabulary: qwertyish" in result.stderr
+
+
+@pytest.mark.parametrize("suffix", ["npz", "safetensors"])
+@pytest.mark.parametrize("kind", ["attention", "graph", "scores", "encoder-decoder"])
+def test_a_file_is_known_by_what_it_holds(
+    run: Run, page: Path, tmp_path: Path, kind: str, suffix: str
+) -> None:
+    attention = random_attention(2, 2, 4, seed=1, tokens=["a", "b", "c", "d"])
+    decoder = random_attention(1, 2, 4, causal=True).weights
+    shown: Any = {
+        "attention": attention,
+        "graph": attention.graph(),
+        "scores": af.rollout(attention),
+        "encoder-decoder": af.EncoderDecoderAttention(
+            attention.weights, decoder, attention.weights[:1]
+        ),
+    }[kind]
+    source = tmp_path / f"shown.{suffix}"
+    shown.save(source)
+    result = run("view", source, "--out", page)
+    assert result.exit_code == 0, result.stderr
+    assert page.read_text() == to_html(shown)
+
+
+def test_an_earlier_page_is_replaced_whole_or_not_at_all(
+    run: Run, page: Path, tmp_path: Path, attention_file: Path
+) -> None:
+    _ = page.write_text("earlier")
+    broken = tmp_path / "broken.npz"
+    _ = broken.write_bytes(attention_file.read_bytes()[:100])
+    assert run("view", broken, "--out", page).exit_code == 1
+    assert page.read_text() == "earlier"
+    assert run("view", attention_file, "--out", page).exit_code == 0
+    assert page.read_text().startswith("<!doctype html>")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "attention.npz",
+        "broken.npz",
+        "page.html",
+    ]
+
+
+@pytest.mark.parametrize("found", [True, False])
+def test_the_page_is_opened_where_there_is_a_browser(
+    run: Run, page: Path, attention_file: Path, monkeypatch: pytest.MonkeyPatch, found: bool
+) -> None:
+    opened: list[str] = []
+
+    def open_address(address: str) -> bool:
+        opened.append(address)
+        return found
+
+    monkeypatch.setattr(webbrowser, "open", open_address)
+    result = run("view", attention_file, "--out", page, "--open")
+    assert result.exit_code == 0
+    assert opened == [page.resolve().as_uri()]
+    assert ("no browser was found" in result.stderr) == (not found)
+
+
+def test_nothing_is_opened_unasked(
+    run: Run, page: Path, attention_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(webbrowser, "open", lambda _: pytest.fail("a browser was opened"))
+    assert run("view", attention_file, "--out", page).exit_code == 0
+
+
+WORDS = ["[PAD]", "[UNK]", "[MASK]", "good", "bad", "a", "film"]
+SMALL: dict[str, Any] = {
+    "vocab_size": len(WORDS),
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 24,
+    "max_position_embeddings": 12,
+    "pad_token_id": 0,
+}
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Callable[[Any], Path]:
+    """The folder of a small model with random weights, and a tokenizer of whole words."""
+
+    def save(model: Any) -> Path:
+        folder = tmp_path / "model"
+        names = {"unk_token": "[UNK]", "pad_token": "[PAD]", "mask_token": "[MASK]"}
+        numbers = {word: number for number, word in enumerate(WORDS)}
+        words = Tokenizer(models.WordLevel(numbers, unk_token=names["unk_token"]))
+        words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+        _ = hf.PreTrainedTokenizerFast(tokenizer_object=words, **names).save_pretrained(folder)
+        model.save_pretrained(folder)
+        return folder
+
+    return save
+
+
+def test_a_model_without_a_head_is_shown_with_a_note(
+    run: Run, page: Path, saved: Callable[[Any], Path]
+) -> None:
+    folder = saved(hf.BertModel(hf.BertConfig(**SMALL)))
+    result = run("view", "a good film", "--model", folder, "--out", page)
+    assert result.exit_code == 0, result.stderr
+    note = "note: attention alone is shown, without an answer: BertModel gave"
+    assert result.stderr.startswith(note)
+    document = _document(page)
+    assert (document["prediction"], document["importance"]) == (None, [])
+    assert document["tokens"] == ["a", "good", "film"]
+    assert document["text"] == "a good film"
+
+
+def test_an_encoder_decoder_is_shown_with_a_note(
+    run: Run, page: Path, saved: Callable[[Any], Path]
+) -> None:
+    sizes: dict[str, Any] = {"d_model": 16, "d_kv": 8, "d_ff": 16, "num_layers": 1, "num_heads": 2}
+    sizes |= {"vocab_size": len(WORDS), "pad_token_id": 0, "decoder_start_token_id": 0}
+    config = hf.T5Config(**sizes, eos_token_id=None)
+    folder = saved(hf.T5ForConditionalGeneration(config))
+    result = run("view", "a good film", "--model", folder, "--out", page)
+    assert result.exit_code == 0, result.stderr
+    assert "reads one text and writes another" in result.stderr
+    document = _document(page)
+    assert document["tokens"][:3] == ["a", "good", "film"]
+    assert len(document["graph"]) == 3
+
+
+def test_options_about_an_answer_that_there_is_none_of_are_an_error(
+    run: Run, page: Path, saved: Callable[[Any], Path]
+) -> None:
+    folder = saved(hf.BertModel(hf.BertConfig(**SMALL)))
+    result = run("view", "a film", "--model", folder, "--out", page, "--target", "0")
+    assert result.exit_code == 1
+    assert "no logits" in result.stderr
+    assert not page.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        ([], 2, "--out"),
+        (["--out", "page.html"], 2, "give one"),
+        ([TEXT, "--file", "x.txt", "--out", "page.html"], 2, "give one"),
+        ([TEXT, "--out", "page.txt"], 2, "must end in .html"),
+        ([TEXT, "--out", "-"], 2, "must end in .html"),
+        ([TEXT, "--out", "folder.html"], 2, "is a folder"),
+        ([TEXT, "--out", "nowhere/page.html"], 2, "there is no folder"),
+        ([TEXT, "--out", f"{'x' * 300}.html"], 2, "cannot be a path"),
+        (["missing.npz", "--out", "page.html"], 1, "missing.npz does not exist"),
+        (["text.txt", "--out", "page.html"], 2, "is a file; read its text with --file"),
+        (["text.npz", "--out", "page.html"], 1, "text.npz is not a readable"),
+        (["importance.npz", "--out", "page.html"], 1, "importance.npz has no weights"),
+        (["--file", "words.html", "--out", "words.html"], 2, "is the file to read"),
+        (["attention.npz", "--out", "page.html", "--model", "m"], 2, "has no meaning with a file"),
+        (["attention.npz", "--out", "page.html", "--truncate"], 2, "has no meaning with a file"),
+        (["attention.npz", "--out", "page.html", "--layer", "4"], 1, "layer is 4"),
+        (["attention.npz", "--out", "page.html", "--query", "4"], 1, "query is 4"),
+        (["attention.npz", "--out", "page.html", "--heads", "some"], 2, "--heads"),
+        (["", "--out", "page.html"], 1, "TEXT is empty"),
+        (["x" * 5000, "--out", "folder.html"], 2, "is a folder"),
+        ([TEXT, "--out", "page.html", "--layer", "7"], 1, "layer 7"),
+        ([TEXT, "--out", "page.html", "--target", "dual"], 1, "singular, plural"),
+        (["word " * 100, "--out", "page.html"], 1, "--truncate"),
+        ([TEXT, "--out", "page.html", "--model", "no/such/folder"], 1, "no/such/folder"),
+    ],
+)
+def test_bad_input_is_one_line_and_writes_nothing(
+    run: Run,
+    arguments: list[str],
+    code: int,
+    told: str,
+    tmp_path: Path,
+    attention_file: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(attention_file.parent)
+    Importance([0.5], ["a"], "blank_out").save("importance.npz")
+    (tmp_path / "folder.html").mkdir()
+    for name in ("text.txt", "text.npz", "words.html"):
+        _ = (tmp_path / name).write_text("the key")
+    before = sorted(tmp_path.iterdir())
+    result = run("view", *arguments)
+    assert result.exit_code == code, result.output
+    assert told in result.stderr
+    assert "Traceback" not in result.stderr
+    assert result.stdout == ""
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_folder_that_cannot_be_written_to_is_told(
+    run: Run, page: Path, attention_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    result = run("view", attention_file, "--out", page)
+    assert result.exit_code == 1
+    assert "cannot be written: No space left on device" in result.stderr
+    assert [path.name for path in page.parent.iterdir()] == ["attention.npz"]

@@ -1,0 +1,182 @@
+"""`graph` and `compare`: edges as strong as scores, layer above layer."""
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib import pyplot as plt
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+
+import attnflow as af
+from attnflow import plot as typed_plot
+from attnflow.synthetic import random_attention
+
+# Of many kinds of artists that matplotlib's types do not tell apart.
+plot: Any = typed_plot
+
+
+def _edges(ax: Any) -> dict[tuple[float, ...], tuple[float, float]]:
+    """Ends of each line (x1, y1, x2, y2) → its width and opacity."""
+    (lines,) = ax.collections[:1]
+    widths, colours = lines.get_linewidths(), lines.get_colors()
+    return {
+        tuple(np.round(segment, 6).ravel().tolist()): (float(width), float(colour[3]))
+        for segment, width, colour in zip(lines.get_segments(), widths, colours, strict=True)
+    }
+
+
+def test_an_edge_stands_for_a_score_of_the_layer_above(attention: af.Attention) -> None:
+    scores = af.rollout(attention).scores
+    edges = _edges(plot.graph(af.rollout(attention)))
+    seen = np.argwhere(scores >= 0.02 * scores.max())
+    assert len(edges) == len(seen)
+    for layer, i, j in seen.tolist():
+        assert (float(i), layer + 1.0, float(j), float(layer)) in edges
+
+
+def test_stronger_edges_are_wider_and_more_opaque(attention: af.Attention) -> None:
+    scores = af.raw(attention).scores
+    edges = _edges(plot.graph(af.raw(attention)))
+    by_score = sorted(
+        (scores[int(y) - 1, int(x1), int(x2)], *looks) for (x1, y, x2, _), looks in edges.items()
+    )
+    for (_, width, opacity), (_, wider, denser) in pairwise(by_score):
+        assert wider >= width
+        assert denser >= opacity
+    assert by_score[-1][1] > 2 * by_score[0][1]
+
+
+def test_rows_of_flow_are_drawn_as_shares(attention: af.Attention) -> None:
+    t = af.flow(attention)
+    drawn, wanted = _edges(plot.graph(t)), _edges(plot.graph(t.normalized()))
+    assert drawn.keys() == wanted.keys()
+    assert np.allclose(list(drawn.values()), list(wanted.values()))
+
+
+def test_the_strongest_are_on_top(attention: af.Attention) -> None:
+    (lines,) = plot.graph(af.raw(attention)).collections[:1]
+    widths = lines.get_linewidths()
+    assert np.array_equal(widths, np.sort(widths))
+
+
+def test_tokens_stand_below_and_layers_beside(attention: af.Attention) -> None:
+    ax = plot.graph(af.raw(attention))
+    assert [label.get_text() for label in ax.get_xticklabels()] == list(attention.tokens)
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["input", "1", "2", "3"]
+    assert ax.get_ylim()[0] < ax.get_ylim()[1]  # the input is the lowest
+    nodes = ax.collections[-1].get_offsets()
+    assert len(nodes) == 4 * 5
+
+
+def test_only_computed_queries_have_edges(attention: af.Attention) -> None:
+    edges = _edges(plot.graph(af.rollout(attention, queries=2)))
+    assert {ends[0] for ends in edges} == {2.0}
+
+
+def test_layers_of_different_sizes_are_spread_over_the_width() -> None:
+    g = af.AttentionGraph([np.ones((2, 4)), np.ones((1, 2))], list("abcd"))
+    edges = _edges(plot.graph(g))
+    assert len(edges) == 2 * 4 + 2
+    assert (1.5, 2.0, 0.5, 1.0) in edges
+    assert (2.5, 1.0, 3.0, 0.0) in edges
+
+
+def test_unbounded_edges_are_dotted_and_take_no_strength() -> None:
+    g = af.AttentionGraph([[[0.4, 0.0], [0.0, np.inf]]])
+    weighed, carried, _ = plot.graph(g).collections
+    assert len(weighed.get_segments()) == len(carried.get_segments()) == 1
+    assert weighed.get_linewidths()[0] > carried.get_linewidths()[0]
+
+
+def test_an_encoder_decoder_is_drawn() -> None:
+    reads, writes, draws = (
+        each / each.sum(-1, keepdims=True)
+        for each in (np.ones((2, 1, 3, 3)), np.tril(np.ones((2, 1, 2, 2))), np.ones((2, 1, 2, 3)))
+    )
+    both = af.EncoderDecoderAttention(reads, writes, draws, ["I", "see", "it"], ["je", "le"])
+    for ax in (*plot.compare(both), plot.graph(both.graph())):
+        labels = [label.get_text() for label in ax.get_xticklabels()]
+        assert labels == ["I", "see", "it", "je", "le"]
+        assert len(ax.get_yticklabels()) == 1 + 2 + 2 * 2
+
+
+def test_infinite_scores_take_all_of_their_row() -> None:
+    t = af.TokenAttention([[[1.0, np.inf], [1.0, 1.0]]], ["a", "b"], [1], [0, 1], "flow")
+    edges = _edges(plot.graph(t))
+    assert edges[0.0, 1.0, 1.0, 0.0] == max(edges.values())
+    assert (0.0, 1.0, 0.0, 0.0) not in edges
+
+
+def test_nothing_at_all_can_be_drawn() -> None:
+    ax = plot.graph(af.AttentionGraph([[[0.0, 0.0]]]))
+    ax.get_figure(root=True).canvas.draw()
+    assert _edges(ax) == {}
+
+
+def test_thousands_of_edges_are_thinned_out() -> None:
+    a = random_attention(2, 1, 200, seed=0)
+    (lines,) = plot.graph(a.graph(residual=0.0), strongest=1e-6).collections[:1]
+    assert len(lines.get_segments()) == 20_000
+
+
+def test_each_method_has_its_colour_and_title(attention: af.Attention) -> None:
+    panels = plot.compare(attention)
+    assert [ax.get_title() for ax in panels] == [
+        "Raw attention", "Attention rollout", "Attention flow",
+    ]  # fmt: skip
+    colours = [to_hex(ax.collections[0].get_colors()[0]).upper() for ax in panels]
+    assert colours == [plot.COLOURS[name] for name in ("raw", "rollout", "flow")]
+
+
+def test_panels_share_one_scale(attention: af.Attention) -> None:
+    t = af.raw(attention), af.rollout(attention)
+    panels = plot.compare(*t)
+    largest = [one.scores.max() for one in t]
+    widest = [max(width for width, _ in _edges(ax).values()) for ax in panels]
+    assert largest[0] != largest[1]
+    assert (widest[0] > widest[1]) == (largest[0] > largest[1])
+
+
+def test_given_axes_are_used_and_no_figure_is_made(attention: af.Attention) -> None:
+    figure = Figure()
+    axes = figure.subplots(1, 3)
+    assert plot.compare(attention, ax=axes) == tuple(axes)
+    assert plot.graph(af.raw(attention), ax=axes[0]) is axes[0]
+    assert plt.get_fignums() == []
+
+
+def test_the_current_figure_stays_when_axes_are_given(attention: af.Attention) -> None:
+    mine, other = plt.figure(), plt.figure()
+    _ = plot.graph(af.raw(attention), ax=mine.subplots())
+    assert plt.gcf() is other
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (plot.graph, "x.graph()"),
+        (lambda a: plot.graph(af.raw(a), strongest=0), "above 0"),
+        (lambda a: plot.graph(af.raw(a), ax="here"), "figure.subplots()"),
+        (lambda _: plot.compare(), "nothing came"),
+        (lambda a: plot.compare(a, a), "several methods"),
+        (lambda a: plot.compare(a, view="pie"), "heatmap"),
+        (lambda a: plot.compare(a, query=0), 'view="heatmap"'),
+        (lambda a: plot.compare(a, titles=["one"]), "a list of 3"),
+        (lambda a: plot.compare(a, ax=[Figure().subplots()]), "1 axes came for 3 panels"),
+    ],
+)
+def test_bad_input_is_told(attention: af.Attention, call: Any, told: str) -> None:
+    with pytest.raises(af.InputError, match=told.replace("(", r"\(").replace(")", r"\)")):
+        _ = call(attention)
+    assert plt.get_fignums() == []
+
+
+def test_segments_are_no_rows_of_nodes() -> None:
+    t = af.TokenAttention(
+        [[[0.5, 0.5]]], ["one", "two"], [1], [0], "rollout", settings={"segments": "words"}
+    )
+    with pytest.raises(af.InputError, match="heatmap"):
+        _ = plot.graph(t)
+    assert plot.heatmap(t).images

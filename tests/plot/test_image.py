@@ -1,0 +1,86 @@
+"""`image`: scores of patches over the picture."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+import attnflow as af
+from attnflow import plot as typed_plot
+
+# Of many kinds of artists that matplotlib's types do not tell apart.
+plot: Any = typed_plot
+
+
+@pytest.fixture
+def seen() -> af.TokenAttention:
+    """Two rows of three patches after a class token, two layers."""
+    origin = af.Origin(grid=af.Grid(rows=2, columns=3, prefix=1))
+    scores = np.arange(14.0).reshape(2, 1, 7)
+    return af.TokenAttention(scores, list("c012345"), [1, 2], [0], "flow", origin=origin)
+
+
+def test_the_grid_lies_over_the_whole_picture(seen: af.TokenAttention) -> None:
+    ax = plot.image(seen, np.zeros((40, 60, 3)))
+    picture, grid = ax.images
+    assert picture.get_array().shape == (40, 60, 3)
+    assert np.array_equal(grid.get_array(), [[8, 9, 10], [11, 12, 13]])
+    assert grid.get_extent() == picture.get_extent()
+    assert grid.get_interpolation() == "bilinear"
+    assert "layer 2" in ax.get_title()
+
+
+def test_another_layer_and_hard_patches_can_be_had(seen: af.TokenAttention) -> None:
+    grid = plot.image(seen, np.zeros((4, 6)), layer=1, smooth=False).images[1]
+    assert np.array_equal(grid.get_array(), [[1, 2, 3], [4, 5, 6]])
+    assert grid.get_interpolation() == "nearest"
+
+
+@pytest.mark.parametrize(
+    "picture",
+    [
+        np.full((4, 6), 255, dtype=np.uint8),
+        np.full((4, 6, 1), 1.0),
+        np.full((4, 6, 3), 1.0, dtype=np.float32),
+        np.full((4, 6, 4), 255),
+        np.full((4, 6), True),
+    ],
+)
+def test_pictures_come_in_many_forms(seen: af.TokenAttention, picture: Any) -> None:
+    shown = plot.image(seen, picture).images[0].get_array()
+    assert float(np.min(shown)) == 1.0
+
+
+def test_an_image_of_pillow_is_a_picture(seen: af.TokenAttention) -> None:
+    image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    shown = plot.image(seen, image.new("RGB", (6, 4), "red")).images[0].get_array()
+    assert shown[0, 0].tolist() == [1.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("picture", "told"),
+    [
+        (np.zeros((3, 40, 60)), r"transpose\(1, 2, 0\)"),
+        (np.zeros((4,)), "shape"),
+        (np.full((4, 6, 3), -1.5), "not what the model's processor"),
+        (np.full((4, 6), np.nan), "0 to 1"),
+        (np.full((4, 6), 300), "0 to 255"),
+        (np.full((4, 6), "a"), "whole numbers or floats"),
+    ],
+)
+def test_what_is_no_picture_is_told(seen: af.TokenAttention, picture: Any, told: str) -> None:
+    with pytest.raises(af.InputError, match=told):
+        _ = plot.image(seen, picture)
+
+
+def test_scores_that_are_of_no_picture_are_told(attention: af.Attention) -> None:
+    with pytest.raises(af.InputError, match="patches"):
+        _ = plot.image(af.raw(attention), np.zeros((4, 6)))
+
+
+def test_given_axes_are_used(seen: af.TokenAttention) -> None:
+    ax = Figure().subplots()
+    assert plot.image(seen, np.zeros((4, 6)), ax=ax) is ax
+    with pytest.raises(af.InputError, match="opacity"):
+        _ = plot.image(seen, np.zeros((4, 6)), opacity=2, ax=ax)

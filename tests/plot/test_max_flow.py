@@ -1,0 +1,134 @@
+"""`max_flow`: what runs over the edges, and the cut through the bottleneck."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib import pyplot as plt
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+
+import attnflow as af
+from attnflow import plot as typed_plot
+from attnflow.synthetic import random_attention
+
+# Of many kinds of artists that matplotlib's types do not tell apart.
+plot: Any = typed_plot
+
+PAIRS = [((3, 0), 2, 0), ((2, 1), 4, 0), ((3, 4), 0, 1), ((1, 2), 2, 0)]
+
+
+def _part(ax: Any, name: str) -> Any:
+    return next(each for each in ax.collections if each.get_gid() == name)
+
+
+def _ends(lines: Any) -> set[tuple[float, ...]]:
+    return {tuple(segment.ravel().tolist()) for segment in lines.get_segments()}
+
+
+def _cut_edges(g: af.AttentionGraph, m: af.MaxFlow, onto: int, top: int) -> set[tuple[float, ...]]:
+    return {
+        (float(i), float(layer - onto), float(k), float(layer - onto - 1))
+        for layer in range(onto + 1, top + 1)
+        for i, k in np.argwhere(m.cut[layer][:, None] & ~m.cut[layer - 1][None, :]).tolist()
+        if g.layers[layer - 1][i, k] > 0
+    }
+
+
+@pytest.mark.parametrize(("source", "sink", "onto"), PAIRS)
+def test_edges_of_the_cut_are_all_there_and_crossed(
+    attention: af.Attention, source: tuple[int, int], sink: int, onto: int
+) -> None:
+    g = attention.graph()
+    m = af.max_flow(g, source=source, sink=sink, onto=onto)
+    ax = plot.max_flow(g, m)
+    wanted = _cut_edges(g, m, onto, source[0])
+    assert wanted
+    assert _ends(_part(ax, "cut")) == wanted
+    bars = _part(ax, "cut bars").get_segments()
+    assert len(bars) == len(wanted)
+    # Each bar lies on its edge: the middle of it is a point of some edge of the cut.
+    for bar in bars:
+        x, y = bar.mean(axis=0)
+        on = [abs(x - (x2 + (x1 - x2) * (y - y2) / (y1 - y2))) < 1e-9 for x1, y1, x2, y2 in wanted]
+        assert any(on)
+
+
+@pytest.mark.parametrize(("source", "sink", "onto"), PAIRS)
+def test_green_edges_carry_the_rest_of_the_flow(
+    attention: af.Attention, source: tuple[int, int], sink: int, onto: int
+) -> None:
+    g = attention.graph()
+    m = af.max_flow(g, source=source, sink=sink, onto=onto)
+    drawn = _ends(_part(plot.max_flow(g, m), "flow"))
+    largest = max(flow.max() for flow in m.flows)
+    cut = _cut_edges(g, m, onto, source[0])
+    for x1, y1, x2, _ in drawn:
+        assert m.flows[onto + int(y1) - 1][int(x1), int(x2)] > 0
+    for layer in range(onto + 1, source[0] + 1):
+        for i, k in np.argwhere(m.flows[layer - 1] > 0.011 * largest).tolist():
+            ends = (float(i), float(layer - onto), float(k), float(layer - onto - 1))
+            assert (ends in drawn) != (ends in cut)
+
+
+def test_nodes_on_the_sources_side_are_shaded(attention: af.Attention) -> None:
+    g = attention.graph()
+    m = af.max_flow(g, source=(2, 1), sink=4)
+    nodes, rings = plot.max_flow(g, m).collections[-2:]
+    shaded = [to_hex(face) != "#ffffff" for face in nodes.get_facecolors()]
+    assert shaded == np.concatenate(m.cut[:3]).tolist()
+    assert rings.get_offsets().tolist() == [[1.0, 2.0], [4.0, 0.0]]
+
+
+def test_the_title_says_that_both_are_equal(attention: af.Attention) -> None:
+    m = af.max_flow(attention, source=(3, 0), sink=2)
+    ax = plot.max_flow(attention, m)
+    assert ax.get_title() == f"flow {m.value:.3f} = cut {m.value:.3f}"
+    legend = ax.get_legend()
+    assert any("minimum cut" in text.get_text() for text in legend.get_texts())
+
+
+def test_a_single_head_at_the_top_is_what_the_cut_is_of() -> None:
+    g = af.AttentionGraph(
+        [[[0.5, 0.5], [0.5, 0.5]], [[0.5, 0.5], [0.5, 0.5]]],
+        tops=[[[1.0, 0.0], [0.0, 1.0]], [[0.0, 0.25], [1.0, 0.0]]],
+    )
+    m = af.max_flow(g, source=(2, 0), sink=0)
+    assert m.value == 0.25
+    ax = plot.max_flow(g, m)
+    assert _ends(_part(ax, "cut")) == {(0.0, 2.0, 1.0, 1.0)}
+    assert len(_part(ax, "cut bars").get_segments()) == 1
+
+
+def test_unbounded_edges_and_layers_of_other_sizes_can_be_drawn() -> None:
+    g = af.AttentionGraph([[[np.inf, 0.5, 0.1], [0.0, 0.5, 0.2]], [[0.3, 0.7]]])
+    ax = plot.max_flow(g, af.max_flow(g, source=(2, 0), sink=0))
+    ax.get_figure(root=True).canvas.draw()
+    assert _ends(_part(ax, "cut")) == {(1.0, 2.0, 0.25, 1.0)}
+
+
+def test_a_flow_of_nothing_can_be_drawn() -> None:
+    g = af.AttentionGraph([[[0.0, 0.5]]])
+    ax = plot.max_flow(g, af.max_flow(g, source=(1, 0), sink=0))
+    assert ax.get_title() == "flow 0.000 = cut 0.000"
+    assert _ends(_part(ax, "cut")) == set()
+
+
+def test_hundreds_of_cut_edges_have_no_bars() -> None:
+    g = random_attention(3, 1, 120, seed=0).graph()
+    ax = plot.max_flow(g, af.max_flow(g, source=(3, 0), sink=5))
+    assert len(_part(ax, "cut").get_segments()) > 80
+    assert all(each.get_gid() != "cut bars" for each in ax.collections)
+
+
+def test_bad_input_is_told_before_a_figure_is_made(attention: af.Attention) -> None:
+    g = attention.graph()
+    m = af.max_flow(g, source=(3, 0), sink=2)
+    other = random_attention(3, 2, 6).graph()
+    with pytest.raises(af.InputError, match="another graph"):
+        _ = plot.max_flow(other, m)
+    with pytest.raises(af.InputError, match="MaxFlow"):
+        _ = plot.max_flow(g, m.value)
+    assert plt.get_fignums() == []
+    ax = Figure().subplots()
+    assert plot.max_flow(g, m, ax=ax) is ax

@@ -1,0 +1,302 @@
+"""The document of a page: for everything that can be shown, the numbers of the library."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import attnflow as af
+from attnflow import paper
+from attnflow.explain import Explanation, explain
+from attnflow.importance import Importance, Prediction
+from attnflow.synthetic import random_attention
+from attnflow.view import page_data
+
+Decoded = Callable[[dict[str, Any]], NDArray[np.float64]]
+TOKENS = ["[CLS]", "the", "key", "##s"]
+ORIGIN = af.Origin(spans=(None, (0, 3), (4, 7), (7, 8)), text="the keys")
+FIELDS = [
+    "version", "title", "text", "spans", "words", "tokens", "sizes", "names", "causal",
+    "attention", "graph", "scores", "importance", "prediction", "layer", "query",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def attention() -> af.Attention:
+    weights = random_attention(3, 2, 4, seed=1).weights
+    return af.Attention(weights, TOKENS, origin=ORIGIN)
+
+
+@pytest.fixture(scope="module")
+def encoder_decoder() -> af.EncoderDecoderAttention:
+    both = random_attention(2, 2, 5, seed=2)
+    decoder = random_attention(2, 2, 3, seed=3, causal=True)
+    cross = both.weights[:, :, :3]
+    source, target = ["a", "b", "c", "d", "e"], ["<s>", "x", "y"]
+    return af.EncoderDecoderAttention(both.weights, decoder.weights, cross, source, target)
+
+
+@pytest.fixture(scope="module")
+def explanation() -> Explanation:
+    shipped = paper.load()
+    return explain(shipped.model, shipped.tokenizer, "the key to the cabinets", layer=4)
+
+
+def test_attention_is_there_within_a_step_of_16_bits(
+    attention: af.Attention, decoded: Decoded
+) -> None:
+    document = page_data(attention)
+    assert list(document) == FIELDS
+    mean = np.stack(attention.graph(residual=0).layers)
+    assert np.abs(decoded(document["attention"]["mean"]) - mean).max() <= 1 / 65535
+    heads = decoded(document["attention"]["heads"])
+    assert heads.shape == attention.weights.shape
+    assert np.abs(heads - attention.weights).max() <= 1 / 65535
+    assert document["attention"]["residual"] == 0.5
+    assert (document["tokens"], document["sizes"]) == (TOKENS, [4, 4, 4, 4])
+    assert (document["layer"], document["query"]) == (3, 0)
+    assert document["graph"] is document["names"] is document["prediction"] is None
+
+
+def test_flow_is_that_of_the_library(attention: af.Attention, decoded: Decoded) -> None:
+    (scores,) = page_data(attention)["scores"]
+    expected = af.flow(attention)
+    assert (scores["method"], scores["layers"], scores["queries"]) == (
+        "flow",
+        [1, 2, 3],
+        [*range(4)],
+    )
+    assert np.array_equal(decoded(scores["values"]), expected.scores.astype(np.float32))
+    assert scores["saturated"] == list(expected.saturated)
+    assert scores["settings"] == dict(expected.settings)
+
+
+def test_words_of_the_page_give_the_scores_of_words(
+    attention: af.Attention, decoded: Decoded
+) -> None:
+    document = page_data(attention)
+    values = decoded(document["scores"][0]["values"])
+    pieces = document["words"]["pieces"]
+    expected = af.flow(attention).to_words()
+    assert tuple(document["words"]["names"]) == expected.tokens
+    summed = np.stack([values[:, :, each].sum(axis=2) for each in pieces], axis=2)
+    merged = np.stack([summed[:, each].mean(axis=1) for each in pieces], axis=1)
+    assert np.allclose(merged, expected.scores, atol=1e-6)
+
+
+def test_every_document_is_json_that_a_browser_reads(
+    attention: af.Attention,
+    encoder_decoder: af.EncoderDecoderAttention,
+    explanation: Explanation,
+) -> None:
+    scores = [af.raw(attention), af.rollout(attention)]
+    for shown in (attention, encoder_decoder, attention.graph(), scores, scores[0], explanation):
+        document = page_data(shown)
+        assert list(document) == FIELDS
+        assert json.loads(json.dumps(document, allow_nan=False)) == document
+
+
+def test_a_causal_attention_begins_at_its_last_position() -> None:
+    document = page_data(random_attention(2, 1, 5, causal=True))
+    assert (document["causal"], document["query"]) == (True, 4)
+
+
+def test_an_encoder_decoder_is_a_graph_with_unbounded_edges(
+    encoder_decoder: af.EncoderDecoderAttention, decoded: Decoded
+) -> None:
+    document = page_data(encoder_decoder)
+    graph = encoder_decoder.graph()
+    for encoded, layer in zip(document["graph"], graph.layers, strict=True):
+        assert np.array_equal(decoded(encoded), layer.astype(np.float32))
+    assert np.isinf(decoded(document["graph"][0])).any()
+    assert document["tokens"] == [*encoder_decoder.tokens]
+    assert document["query"] == 7  # the last of the target
+    (scores,) = document["scores"]
+    assert np.array_equal(decoded(scores["values"]), af.flow(graph).scores.astype(np.float32))
+
+
+def test_a_graph_of_layers_of_different_sizes_names_its_nodes(decoded: Decoded) -> None:
+    rng = np.random.default_rng(0)
+    matrices = [rng.random(shape) for shape in ((4, 3), (2, 4), (3, 2))]
+    graph = af.AttentionGraph(matrices, ["a", "b", "c"])
+    document = page_data(graph, layer=2, query=1)
+    assert document["sizes"] == [3, 4, 2, 3]
+    assert document["names"] == [["a", "b", "c"], [*"0123"], ["0", "1"], ["a", "b", "c"]]
+    for encoded, matrix in zip(document["graph"], matrices, strict=True):
+        assert np.abs(decoded(encoded) - matrix).max() <= 1 / 65535
+    (scores,) = document["scores"]
+    assert scores["queries"] == [0, 1]  # those that every layer has
+    expected = af.flow(graph, queries=[0, 1])
+    assert np.allclose(decoded(scores["values"]), expected.scores, atol=1e-6)
+    (beyond,) = page_data(graph, flow_queries=[2])["scores"]
+    assert beyond["layers"] == [1, 3]
+
+
+def test_heavy_edges_are_kept_as_they_are(decoded: Decoded) -> None:
+    graph = af.AttentionGraph([[[3.0, 1e-6], [0.0, 2.5]]])
+    (encoded,) = page_data(graph)["graph"]
+    assert encoded["type"] == "f4"
+    assert np.allclose(decoded(encoded), graph.layers[0], rtol=1e-7)
+
+
+def test_a_graph_with_a_single_head_at_the_top_comes_as_scores(
+    attention: af.Attention, decoded: Decoded
+) -> None:
+    document = page_data(attention.graph(head=1))
+    assert document["graph"] is document["attention"] is None
+    graph = attention.graph(head=1)
+    for scores, method in zip(document["scores"], (af.raw, af.rollout, af.flow), strict=True):
+        assert scores["method"] == method.__name__
+        assert np.allclose(decoded(scores["values"]), method(graph).scores, atol=1e-6)
+
+
+def test_scores_are_shown_as_they_came(attention: af.Attention, decoded: Decoded) -> None:
+    given = [af.rollout(attention, layers=[2, 3], queries=[1, 2]), af.flow(attention, queries=2)]
+    document = page_data(given)
+    assert document["attention"] is document["graph"] is None
+    assert [each["method"] for each in document["scores"]] == ["rollout", "flow"]
+    for scores, came in zip(document["scores"], given, strict=True):
+        assert scores["layers"] == list(came.layers)
+        assert scores["queries"] == list(came.queries)
+        assert np.allclose(decoded(scores["values"]), came.scores, atol=1e-6)
+    assert (document["layer"], document["query"]) == (3, 2)  # which both have
+    assert document["words"]["names"] == ["[CLS]", "the", "keys"]
+
+
+def test_scores_to_a_hidden_layer_or_to_words_have_no_text(attention: af.Attention) -> None:
+    assert page_data(af.rollout(attention, onto=1))["text"] is None
+    words = page_data(af.rollout(attention).to_words())
+    assert (words["tokens"], words["words"]) == (["[CLS]", "the", "keys"], None)
+
+
+def test_scores_to_segments_number_the_positions_that_attend() -> None:
+    settings = {"segments": "words"}
+    scores = af.TokenAttention(np.ones((1, 5, 2)), ["a", "b"], [3], range(5), "rollout", settings)
+    document = page_data(scores)
+    assert document["sizes"] == [2, 5, 5, 5]
+    assert document["names"] == [["a", "b"], *[[*"01234"]] * 3]
+
+
+def test_an_explanation_brings_everything(explanation: Explanation, decoded: Decoded) -> None:
+    document = page_data(explanation)
+    assert document["text"] == "the key to the cabinets"
+    assert document["tokens"] == [*explanation.tokens]
+    assert (document["layer"], document["query"]) == (4, 0)
+    assert document["prediction"] == {
+        "label": "singular",
+        "probabilities": dict(explanation.prediction.probabilities),
+        "position": None,
+    }
+    assert [each["method"] for each in document["importance"]] == ["blank_out", "input_gradient"]
+    for each in document["importance"]:
+        assert each["values"] == explanation.importance[each["method"]].values.tolist()
+    flows = decoded(document["scores"][0]["values"])
+    assert np.allclose(flows[3, 0], explanation.scores["flow"].scores[0, 0], atol=1e-6)
+
+
+def test_importance_and_prediction_may_come_beside_attention(attention: af.Attention) -> None:
+    importance = Importance([0.0, 0.1, 0.5, -0.2], TOKENS, "gradient_x_input")
+    prediction = Prediction("yes", {"yes": 0.8, "no": 0.2}, 3)
+    for given in (importance, [importance]):
+        document = page_data(attention, importance=given, prediction=prediction)
+        assert document["importance"] == [
+            {"method": "gradient_x_input", "values": [0.0, 0.1, 0.5, -0.2]}
+        ]
+    assert document["prediction"]["position"] == 3
+
+
+@pytest.mark.parametrize(("heads", "there"), [(None, False), (False, False), (True, True)])
+def test_heads_beyond_8_mb_are_left_out_unless_asked_for(heads: bool | None, there: bool) -> None:
+    weights = np.full((12, 16, 126, 126), 1 / 126, dtype=np.float32)
+    document = page_data(af.Attention(weights), heads=heads, flow_queries=())
+    assert (document["attention"]["heads"] is not None) == there
+
+
+def test_flow_of_a_long_input_is_of_the_shown_query_alone() -> None:
+    long = random_attention(2, 1, 65)
+    (scores,) = page_data(long, query=7)["scores"]
+    assert scores["queries"] == [7]
+    (scores,) = page_data(long, flow_queries=[2, 1])["scores"]
+    assert scores["queries"] == [2, 1]
+    assert page_data(long, flow_queries=())["scores"] == []
+    deep = random_attention(60, 1, 30)  # more pairs than 12 layers of 64 tokens
+    assert page_data(deep)["scores"][0]["queries"] == [0]
+
+
+def test_flow_is_told_as_it_goes_on_and_can_be_stopped(attention: af.Attention) -> None:
+    told: list[tuple[int, int]] = []
+    _ = page_data(attention, progress=lambda *count: told.append(count))
+    assert told[-1] == (16, 16)
+
+    def stop(_done: int, _total: int) -> None:
+        raise TimeoutError
+
+    with pytest.raises(TimeoutError):
+        _ = page_data(attention, progress=stop)
+
+
+def _scores(attention: af.Attention) -> af.TokenAttention:
+    return af.rollout(attention, queries=[1, 2], layers=[2, 3])
+
+
+@pytest.mark.parametrize(
+    ("shown", "settings", "told"),
+    [
+        (lambda _: [[1.0]], {}, "a list came, with a list at 0"),
+        (lambda a: a.weights, {}, "a ndarray came; a page shows an Attention"),
+        (lambda _: "text", {}, "a str came"),
+        (lambda _: [], {}, "an empty list came"),
+        (lambda a: [a, a], {}, "with a Attention at 0; a page shows one input"),
+        (lambda a: [_scores(a), _scores(a)], {}, "rollout, rollout came"),
+        (lambda a: [_scores(a), af.raw(random_attention(3, 2, 4))], {}, "not about the same"),
+        (lambda a: [_scores(a), af.flow(a, onto=1)], {}, "not about the same"),
+        (lambda a: a, {"layer": 4}, "layer is 4; layers to be shown are 1 to 3"),
+        (lambda a: a, {"layer": 0}, "layer is 0"),
+        (lambda a: a, {"query": 4}, "query is 4; queries to be shown are 0 to 3"),
+        (lambda a: a, {"query": -1}, "query is -1"),
+        (lambda a: a, {"query": "CLS"}, "query is 'CLS'; whole numbers are wanted"),
+        (_scores, {"query": 0}, "query is 0; queries to be shown are 1 to 2"),
+        (_scores, {"layer": 1}, "layer is 1; layers to be shown are 2 to 3"),
+        (_scores, {"flow_queries": [1]}, "flow_queries came with scores"),
+        (lambda a: a, {"flow_queries": [4]}, "flow_queries has 4"),
+        (lambda a: a, {"flow_queries": [-1]}, "query -1"),
+        (lambda a: a, {"flow_queries": [1, 1]}, "twice"),
+        (lambda a: a, {"heads": "all"}, "heads is 'all'; True, False or None"),
+        (lambda a: a.graph(), {"heads": True}, "fused already"),
+        (_scores, {"heads": True}, "fused already"),
+        (lambda a: a, {"title": " "}, "title is ' '"),
+        (lambda a: a, {"title": 3}, "title is 3"),
+        (lambda a: a, {"threads": 0}, "threads is 0"),
+        (lambda a: a, {"prediction": "yes"}, "prediction is a str; a Prediction is wanted"),
+        (lambda a: a, {"importance": 3}, "importance is a int"),
+        (lambda a: a, {"importance": [3]}, "importance holds a int"),
+        (lambda a: a, {"importance": Importance([0.0], ["a"], "x")}, "is about 1 tokens, a"),
+        (
+            lambda a: a,
+            {"importance": [Importance([0.0] * 4, TOKENS, "x")] * 2},
+            "importance by x, x came",
+        ),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_together_is_refused(
+    attention: af.Attention, shown: Callable[[af.Attention], Any], settings: Any, told: str
+) -> None:
+    with pytest.raises(af.InputError, match=told):
+        _ = page_data(shown(attention), **settings)
+
+
+def test_heads_of_a_mean_are_refused() -> None:
+    mean = af.Attention(random_attention(2, 1, 3).weights, averaged=True)
+    assert page_data(mean)["attention"]["heads"] is None
+    with pytest.raises(af.InputError, match="holds the mean of the heads only"):
+        _ = page_data(mean, heads=True)
+
+
+def test_an_explanation_has_its_own_prediction(explanation: Explanation) -> None:
+    with pytest.raises(af.InputError, match="has its prediction"):
+        _ = page_data(explanation, prediction=explanation.prediction)
+    with pytest.raises(af.InputError, match="blank_out, input_gradient, blank_out came"):
+        _ = page_data(explanation, importance=explanation.importance["blank_out"])
