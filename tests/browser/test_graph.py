@@ -183,6 +183,20 @@ def test_saturated_flow_is_said_to_be(view: Any, attention: Any) -> None:
     assert "saturated" not in seen.notes("flow")
 
 
+def test_flow_of_all_positions_is_drawn_as_shares(view: Any, attention: Any) -> None:
+    strongest = af.flow(attention).normalized().scores.max()
+    assert f"{strongest:.3f}" in view(attention).panel("flow").locator(".legend").inner_text()
+    assert "shares of what each takes" in view(attention).notes("flow")
+    assert "shares of" not in view(attention, state="pin=3.0").notes("flow")
+
+
+def test_the_legend_of_a_pair_is_that_of_its_flow(view: Any, attention: Any) -> None:
+    flows = af.max_flow(attention, source=(3, 0), sink=4).flows
+    seen = view(attention, state="layer=3&pin=3.0&sink=4")
+    strongest = max(float(layer.max()) for layer in flows)
+    assert f"{strongest:.3f}" in seen.panel("flow").locator(".legend").inner_text()
+
+
 def test_a_long_text_says_that_flow_is_known_for_one_position_only(view: Any) -> None:
     from attnflow.synthetic import random_attention
 

@@ -13,6 +13,11 @@ const EDGES_SHOWN = 2500;
 /** Share of the strongest edge under which nothing is seen of an edge; chosen by eye. */
 const FAINTEST = 0.004;
 
+/** Flow is up to one for every token, so that edges as strong as that would cover the picture. */
+const SHARES = "Edges of all positions are drawn as shares of what each takes in all.";
+
+const asShares = (method, state) => state.normal || method === "flow";
+
 export class Pictures {
   /** @param {import("./scores.js").Scores} scores @param {object} data the document */
   constructor(data, scores) {
@@ -105,12 +110,12 @@ export class Pictures {
       size: (layer) => level.size(layer),
     });
     const notes = [
-      ...picked.notes,
+      ...(pair ? [] : picked.notes),
       ...(method === "flow" ? pairNotes(pair, looking, this.scores.flows !== null) : []),
       ...this.saturationNote(method, looking),
     ];
     if (!scores) notes.unshift(this.scores.reason(method, shown.layer, state));
-    return { scene, layout, notes, most: picked.most };
+    return { scene, layout, notes, most: scene.most };
   }
 
   /** The strongest edges at rest, kept until something changes. */
@@ -119,7 +124,7 @@ export class Pictures {
     if (!this.resting.has(key)) {
       const { blocks, missing } = this.scores.resting(method, state);
       const merged = blocks.filter(({ values }) => values.length).map((block) => level.block(block));
-      const picked = strongestEdges(state.normal ? merged.map(normalisedBlock) : merged, EDGES_SHOWN, this.floor);
+      const picked = strongestEdges(asShares(method, state) ? merged.map(normalisedBlock) : merged, EDGES_SHOWN, this.floor);
       const computing =
         missing && method === "rollout"
           ? `Computing layer ${blocks.length + 1} of ${this.scores.layers.length}…`
@@ -139,7 +144,7 @@ export class Pictures {
     const partly =
       given && !this.scores.computes(method) && given.queries.length < Math.max(...this.data.sizes.slice(1));
     const only = partly && !this.scores.flows?.solvesRows ? [this.scores.reason(method, state.layer, state)] : [];
-    return [...only, ...leftNotes(picked)];
+    return [...only, ...leftNotes(picked), ...(asShares(method, state) && !state.normal ? [SHARES] : [])];
   }
 
   lit(method, looking) {

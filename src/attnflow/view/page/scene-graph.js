@@ -26,7 +26,8 @@ const COVERED = 1.2;
  */
 export function graphScene(layout, seen) {
   const ink = seen.pair ? 1 : inkFor(layout, seen.picked);
-  const edges = seen.pair ? pairEdges(layout, seen) : plainEdges(layout, seen, ink);
+  const most = seen.pair ? Math.max(...seen.pair.flows.map(largest), 1e-300) : seen.picked.most;
+  const edges = seen.pair ? pairEdges(layout, seen, most) : plainEdges(layout, seen, ink);
   const marks = [
     ...layerMarks(layout, seen.selected.layer),
     ...(seen.pair ? sourceSide(layout, seen.pair) : []),
@@ -36,7 +37,8 @@ export function graphScene(layout, seen) {
     ...tokenLabels(layout, strongTokens(seen)),
     ...importanceMarks(layout, seen.importance),
   ];
-  return { width: layout.width, height: layout.height, marks, ink, names: stuckNames(layout, seen.selected.layer) };
+  const names = stuckNames(layout, seen.selected.layer);
+  return { width: layout.width, height: layout.height, marks, ink, most, names };
 }
 
 function plainEdges(layout, { picked, method }, ink) {
@@ -68,10 +70,9 @@ function rowBelow(layout, layer) {
 }
 
 /** The flow over every edge, and over it the edges of the cut: dashed, with a bar across. */
-function pairEdges(layout, { pair, method, size }) {
+function pairEdges(layout, { pair, method, size }, most) {
   const flowing = [];
   const cutting = [];
-  const most = Math.max(...pair.flows.map((flow) => largest(flow)), 1e-300);
   pair.flows.forEach((flow, at) => {
     const below = size(at);
     flow.forEach((units, edge) => {
