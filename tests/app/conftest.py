@@ -46,8 +46,11 @@ def served(verb_number: Loaded) -> Generator[Serving]:
     """Start an app behind a real server; by default with the shipped model."""
     with_open = []
 
-    def start(models: Mapping[str, Loaded] | None = None, **limits: Any) -> Server:
-        opened = serving(models or {"verb-number": verb_number}, Limits(**limits))
+    def start(
+        models: Mapping[str, Loaded] | None = None, connections: int | None = None, **limits: Any
+    ) -> Server:
+        known = models or {"verb-number": verb_number}
+        opened = serving(known, Limits(**limits), connections)
         server = opened.__enter__()
         with_open.append(opened)
         return server

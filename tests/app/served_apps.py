@@ -12,7 +12,7 @@ import uvicorn
 
 from attnflow.models import Loaded
 from attnflow.view.app import Limits, create_app
-from attnflow.view.app._serve import listening
+from attnflow.view.app._serve import configured, listening
 
 
 def until(true: Callable[[], bool]) -> None:
@@ -63,10 +63,14 @@ class Server:
 
 
 @contextmanager
-def serving(models: Mapping[str, Loaded], limits: Limits) -> Generator[Server]:
+def serving(
+    models: Mapping[str, Loaded], limits: Limits, connections: int | None = None
+) -> Generator[Server]:
+    """As `serve` runs it; `connections` at a time where they are named."""
     app = create_app(models, limits=limits)
     door = listening("127.0.0.1", 0)
-    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=5))
+    config = configured(app) if connections is None else configured(app, connections=connections)
+    server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [door]})
     thread.start()
     try:

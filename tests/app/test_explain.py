@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from attnflow import paper
+from attnflow import InputError, paper
 from attnflow.explain import explain
 from attnflow.explanation_document import explanation_document
 from attnflow.models import Loaded
 from attnflow.view import page_data
+from attnflow.view.app._refusal import of_library
 from attnflow.view.app._shapes import Explained, Line
 
 Client = Callable[..., TestClient]
@@ -81,7 +82,7 @@ def test_the_first_model_is_the_default(client: Client, verb_number: Loaded) -> 
         ({"text": "\ud800"}, "input", "half of a character"),
         ({"text": TEXT, "model": "/etc/passwd"}, "unknown_model", "use one of verb-number"),
         ({"text": TEXT, "model": "../verb-number"}, "unknown_model", "use one of verb-number"),
-        ({"text": "the " * 63}, "input", "tokens, and the model takes"),
+        ({"text": "the " * 63}, "too_many_tokens", "tokens, and the model takes 64; shorten it"),
     ],
 )
 def test_bad_input_says_what_came_and_what_to_do(
@@ -194,3 +195,8 @@ def test_a_model_is_left_as_it_was(client: Client) -> None:
     assert app.post("/api/explain", json={"text": TEXT, "layer": 9}).status_code == 422
     assert len(own.model._forward_pre_hooks) == hooks
     assert not own.model.training
+
+
+def test_an_error_of_the_library_is_told_whole() -> None:
+    said = "layer is 9; layers are 1 to 6, or pass truncate=True to cut it off there"
+    assert str(of_library(InputError(said))) == said

@@ -1,5 +1,6 @@
 """Each limit, and the error that is its own."""
 
+import asyncio
 import http.client
 import json
 import socket
@@ -13,7 +14,10 @@ from fastapi.testclient import TestClient
 from served_apps import until
 
 from attnflow import InputError
-from attnflow.view.app import Limits
+from attnflow.view.app import Limits, _posts
+from attnflow.view.app._answers import Answers
+from attnflow.view.app._refusal import Refusal
+from attnflow.view.app._shapes import Ask
 
 Client = Callable[..., TestClient]
 TEXT = "the key to the cabinets"
@@ -54,13 +58,13 @@ def test_bytes_of_a_body(client: Client) -> None:
 
 def test_a_body_without_a_length_is_counted_as_it_comes(served: Any) -> None:
     server = served(body=1000)
-    sent = 0
+    sent, whole = 0, 1000  # in parts, of which the buffers of the connection hold a few
 
     def endless() -> Iterator[bytes]:
         nonlocal sent
-        for _ in range(1000):
-            sent += 1000
-            yield b" " * 1000
+        for _ in range(whole):
+            sent += 1
+            yield b" " * 100_000
 
     headers = {"content-type": "application/json"}
     try:
@@ -68,6 +72,7 @@ def test_a_body_without_a_length_is_counted_as_it_comes(served: Any) -> None:
         assert _code(refused, 413) == "body_too_large"
     except (httpx2.WriteError, httpx2.ReadError, httpx2.RemoteProtocolError):
         pass  # the server closed the connection while more was being sent
+    assert sent < whole / 2
     assert server.health()["worked_out"] == 0
     assert not server.jobs._all
 
@@ -112,6 +117,78 @@ def test_a_body_that_does_not_come(served: Any) -> None:
         assert answer.status == 408
         assert json.loads(answer.read())["error"]["code"] == "body_too_slow"
         answer.close()
+
+
+def test_a_body_has_seconds_of_its_own(served: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _posts._BODY_SECONDS <= 10 < Limits().seconds
+    monkeypatch.setattr(_posts, "_BODY_SECONDS", 0.1)
+    server = served()
+    with socket.create_connection(("127.0.0.1", server.port)) as line:
+        line.sendall(
+            b"POST /api/explain HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            b"Content-Length: 100\r\n\r\n{"
+        )
+        answer = http.client.HTTPResponse(line)
+        answer.begin()
+        assert answer.status == 408
+        assert "after 0.1 seconds" in json.loads(answer.read())["error"]["message"]
+        answer.close()
+
+
+def test_the_time_of_the_body_is_gone_for_the_work() -> None:
+    moments: dict[str, float] = {}
+
+    async def receive() -> Any:
+        loop = asyncio.get_running_loop()
+        moments["asked"] = loop.time()
+        await asyncio.sleep(0.05)
+        return {"type": "http.request", "body": b"{}", "more_body": False}
+
+    async def app(scope: Any, _receive: Any, _send: Any) -> None:
+        moments["deadline"] = scope[_posts.DEADLINE]
+
+    async def send(_: Any) -> None: ...
+
+    headers = [(b"content-type", b"application/json"), (b"host", b"localhost")]
+    scope = {"type": "http", "method": "POST", "path": "/", "headers": headers}
+    posts = _posts.Posts(app, paths=("/",), limits=Limits(seconds=7))
+    asyncio.run(posts(scope, receive, send))
+    assert moments["deadline"] <= moments["asked"] + 7
+
+
+def test_work_ends_at_the_deadline_of_its_request(gated: Any) -> None:
+    answers = Answers({"slow": gated.loaded}, Limits())
+
+    async def receive() -> Any:
+        _ = await asyncio.Event().wait()
+
+    async def ask() -> bytes:
+        answers.jobs.open()
+        past = asyncio.get_running_loop().time() - 1
+        try:
+            return await answers.whole(Ask.model_validate({"text": TEXT}), receive, past)
+        finally:
+            gated.gate.set()
+            answers.jobs.close()
+
+    with pytest.raises(Refusal) as refused:
+        _ = asyncio.run(ask())
+    assert refused.value.code == "too_slow"
+
+
+def test_connections_beyond_the_most_are_refused_and_50_are_not(served: Any) -> None:
+    assert served().uvicorn.config.limit_concurrency >= 100
+    server = served(connections=3)
+    lines = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(3)]
+    try:
+        until(lambda: len(server.uvicorn.server_state.connections) == 3)
+        refused = httpx2.get(f"{server.address}/api/health")
+        assert refused.status_code == 503
+    finally:
+        for line in lines:
+            line.close()
+    until(lambda: not server.uvicorn.server_state.connections)
+    assert server.health()["status"] == "ok"
 
 
 def test_seconds(served: Any, gated: Any) -> None:

@@ -1,32 +1,14 @@
 """The app's page in a real browser: typing, looking, sharing, cancelling."""
 
-import os
 from collections.abc import Generator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from attnflow import paper
 
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-CHROMIUM = Path(os.environ.get("ATTNFLOW_CHROMIUM", "/usr/bin/chromium"))
-ARGUMENTS = [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-]  # fmt: skip
 TEXT = "the keys to the cabinet"
 HOSTILE = "the keys </script><img src=x onerror=alert(1)> 'and' \"more\" & so on"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Generator[Any]:
-    if not CHROMIUM.exists():
-        pytest.skip(f"there is no Chromium at {CHROMIUM}; ATTNFLOW_CHROMIUM may name another one")
-    with playwright.sync_playwright() as started:
-        opened = started.chromium.launch(executable_path=str(CHROMIUM), args=ARGUMENTS)
-        yield opened
-        opened.close()
 
 
 class Tab:

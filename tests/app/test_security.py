@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
+from starlette.websockets import WebSocketDisconnect
 
 from attnflow import InputError
 from attnflow.models import Loaded
@@ -64,6 +65,31 @@ def test_two_hosts_are_none(served: Any) -> None:
     line.putheader("Host", "evil.example")
     line.endheaders()
     assert line.getresponse().status in (400, 421)
+    line.close()
+
+
+@pytest.mark.parametrize("host", ["localhost", "evil.example"])
+def test_a_websocket_is_refused_as_one(client: Client, host: str) -> None:
+    with (
+        pytest.raises(WebSocketDisconnect) as refused,
+        client().websocket_connect("/api/explain", headers={"host": host}),
+    ):
+        pass
+    assert refused.value.code == 1008
+
+
+def test_the_server_speaks_no_websockets(served: Any) -> None:
+    server = served()
+    assert server.uvicorn.config.ws == "none"
+    line = http.client.HTTPConnection("127.0.0.1", server.port)
+    headers = {
+        "Connection": "Upgrade",
+        "Upgrade": "websocket",
+        "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+        "Sec-WebSocket-Version": "13",
+    }
+    line.request("GET", "/api/health", headers=headers)
+    assert line.getresponse().status == 200  # and not 101: asked for by HTTP, answered by it
     line.close()
 
 

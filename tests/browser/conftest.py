@@ -1,11 +1,5 @@
-"""A real browser for the tests of the page, and a page in it that is watched.
+"""A page in a real browser that is watched; the browser is the one of `tests/chromium.py`."""
 
-The browser is open for one module at a time: while it is, no other event loop may run in this
-process, and other tests need theirs.
-"""
-
-import os
-import shutil
 from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,26 +11,8 @@ import attnflow as af
 from attnflow.synthetic import random_attention
 from attnflow.view import to_html
 
-_NAMES = ("chromium", "chromium-browser", "google-chrome")
-# As root there is no sandbox; the others keep the browser from calling home.
-_ARGUMENTS = [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-]  # fmt: skip
 TEXT = "The keys are on the old table"
 TOKENS = ("[CLS]", "the", "key", "##s", "are", "on", "the", "old", "table")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Generator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    found = os.environ.get("ATTNFLOW_CHROMIUM") or next(filter(None, map(shutil.which, _NAMES)), "")
-    if not Path(found).is_file():
-        pytest.skip("there is no Chromium here; ATTNFLOW_CHROMIUM may name one")
-    with playwright.sync_playwright() as started:
-        opened = started.chromium.launch(executable_path=found, args=_ARGUMENTS)
-        yield opened
-        opened.close()
 
 
 class View:
@@ -183,14 +159,9 @@ def modules() -> Callable[[Any, Sequence[str]], None]:
     from attnflow.view._modules import joined
 
     def load(view: View, names: Sequence[str]) -> None:
-        source = f"{joined()}\nexport {{ {', '.join(names)} }};"
-        view.page.evaluate(
-            """async (source) => {
-                const blob = new Blob([source], { type: "text/javascript" });
-                globalThis.own = await import(URL.createObjectURL(blob));
-            }""",
-            source,
-        )
+        # Run by the browser's own door for testing: the page's policy lets no other script in.
+        source = joined().replace("export default", "const byDefault =")
+        view.page.evaluate(f"() => {{ {source}\nglobalThis.own = {{ {', '.join(names)} }}; }}")
 
     return load
 

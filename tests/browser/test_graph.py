@@ -2,9 +2,11 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import attnflow as af
+from attnflow.synthetic import random_attention
 
 N = 9  # tokens of the attention that is shown
 
@@ -198,7 +200,107 @@ def test_the_legend_of_a_pair_is_that_of_its_flow(view: Any, attention: Any) -> 
 
 
 def test_a_long_text_says_that_flow_is_known_for_one_position_only(view: Any) -> None:
-    from attnflow.synthetic import random_attention
-
     seen = view(random_attention(6, 1, 100), state="query=7")
     assert "Computed for position 0 only." in seen.notes("flow")
+
+
+def test_what_was_left_half_made_is_made_when_it_is_seen_again(view: Any) -> None:
+    seen = view(random_attention(6, 1, 300), state="methods=rollout")
+    note = seen.page.get_by_label("Residual").evaluate(
+        """async (input) => {
+            const choose = (residual) => {
+                input.value = residual;
+                input.dispatchEvent(new Event("change"));
+            };
+            const frame = () => new Promise((done) => requestAnimationFrame(done));
+            choose(0.3);
+            await frame();
+            await frame();
+            const panel = input.getRootNode().querySelector("[data-method=rollout].panel");
+            const note = panel.querySelector(".notes").textContent;
+            choose(0.5);
+            choose(0.3);
+            return note;
+        }"""
+    )
+    assert "Computing layer" in note
+    seen.panel("rollout").locator(".notes", has_not_text="Computing").wait_for()
+
+
+def test_flow_of_some_positions_is_said_to_be_of_some(view: Any) -> None:
+    """66 tokens: a position can be solved here, all of them would take too long."""
+    seen = view(random_attention(6, 1, 66))
+    assert "Drawn for the positions that have been solved" in seen.notes("flow")
+    drawn = "Drawn for the positions"
+    assert drawn not in view(random_attention(2, 1, 20), flow_queries=[0]).notes("flow")
+
+
+def test_flow_that_the_document_lacks_is_solved_for_all_positions(
+    view: Any, attention: Any
+) -> None:
+    seen = view(attention, flow_queries=[0])
+    seen.panel("flow").locator(".notes", has_not_text="Solving").wait_for()
+    seen.settled()
+    assert len(seen.lines("flow")) == 4 * N * N
+    strongest = af.flow(attention).normalized().scores.max()
+    assert f"{strongest:.3f}" in seen.panel("flow").locator(".legend").inner_text()
+
+
+@pytest.mark.parametrize(
+    ("state", "unit"),
+    [
+        ("", "share of its position"),
+        ("layer=3&pin=3.0", "flow to the token"),
+        ("layer=3&pin=3.0&normal=1", "share of its position"),
+        ("layer=3&pin=3.0&sink=4", "flow over the edge"),
+    ],
+)
+def test_the_legend_says_what_its_numbers_are(
+    view: Any, attention: Any, state: str, unit: str
+) -> None:
+    assert unit in view(attention, state=state).panel("flow").locator(".legend").inner_text()
+
+
+def test_a_pinned_pair_is_read_out_with_its_flow(view: Any, attention: Any) -> None:
+    seen = view(attention, state="layer=3&pin=3.5")
+    seen.click("flow", 0, 2, N)
+    value = f"{af.max_flow(attention, source=(3, 5), sink=2).value:.3f}"
+    spoken = seen.page.locator("[role=status]").inner_text()
+    assert spoken.startswith(f"Pair with token key. Flow {value} = cut {value}.")
+
+
+def test_notes_are_read_out_outside_the_picture(view: Any, attention: Any) -> None:
+    seen = view(attention)
+    outside = seen.page.get_by_role("region", name="Notes")
+    outside.get_by_text("Attention flow: Edges of all positions").wait_for()
+    assert outside.evaluate("(e) => e.closest('[role=application]') === null")
+
+
+SIZES = [[8, 6, 3, 5], [5, 3, 6, 8], [4, 9, 4, 9]]
+
+
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
+@pytest.mark.parametrize("state", ["", "pin=3.2", "pin=1.2", "pin=0.3", "pin=3.1&sink=3"])
+def test_layers_of_other_sizes_stay_inside_the_picture(
+    view: Any, sizes: list[int], state: str
+) -> None:
+    rng = np.random.default_rng(0)
+    pairs = zip(sizes[1:], sizes[:-1], strict=True)
+    graph = af.AttentionGraph([rng.random(pair) for pair in pairs])
+    seen = view(graph, state=state)
+    outside = seen.page.locator(".inner svg").evaluate_all(
+        """(all) => all.flatMap((svg) => [...svg.querySelectorAll("line")]
+            .flatMap((line) => [line.getAttribute("x1"), line.getAttribute("x2")].map(Number))
+            .filter((x) => !(x >= 0 && x <= svg.width.baseVal.value)))"""
+    )
+    assert outside == []
+
+
+def test_raw_attention_to_nodes_that_are_no_tokens_colours_none(view: Any) -> None:
+    rng = np.random.default_rng(0)
+    graph = af.AttentionGraph([rng.random((3, 5)), rng.random((4, 3))])
+    seen = view(graph)
+    assert "nodes of layer 1, which are not the tokens" in seen.notes("raw")
+    assert seen.panel("raw").locator("svg rect[height='14']").count() == 0
+    assert "not the tokens" not in view(graph, state="layer=1").notes("raw")
+    assert seen.caption() == "Layer 2, position 0"

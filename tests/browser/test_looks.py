@@ -8,6 +8,7 @@ import pytest
 
 import attnflow as af
 from attnflow.importance import Prediction
+from attnflow.synthetic import random_attention
 from attnflow.view import to_html
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
@@ -177,3 +178,84 @@ def test_a_document_of_another_version_is_refused_in_words(
         page.get_by_role("alert").inner_text().startswith("This page reads documents of version 1")
     )
     page.close()
+
+
+def test_methods_chosen_on_a_phone_are_those_of_a_phone(view: Any, attention: Any) -> None:
+    seen = view(attention, context={"viewport": {"width": 360, "height": 740}})
+    boxes = seen.page.locator("label[data-method] input")
+    assert boxes.evaluate_all("(all) => all.map((each) => each.type)") == ["radio"] * 3
+    seen.page.locator("label[data-method=flow]").click()
+    seen.settled()
+    assert seen.state() == "alone=flow"
+    assert boxes.evaluate_all("(all) => all.map((each) => each.checked)") == [False, False, True]
+    seen.page.set_viewport_size({"width": 1280, "height": 900})
+    seen.panel("raw").wait_for()
+    assert seen.panel("rollout").is_visible()
+    assert boxes.evaluate_all("(all) => all.map((each) => each.type)") == ["checkbox"] * 3
+    assert boxes.evaluate_all("(all) => all.map((each) => each.checked)") == [True] * 3
+    again = view(attention, state="alone=flow", context={"viewport": {"width": 360, "height": 740}})
+    assert again.panel("flow").is_visible()
+
+
+def _ratio(one: str, other: str) -> float:
+    """Contrast of two colours such as #59626d."""
+
+    def light(colour: str) -> float:
+        parts = np.array([int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)])
+        linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+        return float(linear @ [0.2126, 0.7152, 0.0722]) + 0.05
+
+    return max(light(one), light(other)) / min(light(one), light(other))
+
+
+@pytest.mark.parametrize("theme", ["LIGHT", "DARK"])
+def test_bars_and_borders_of_controls_stand_out(
+    view: Any, attention: Any, modules: Any, theme: str
+) -> None:
+    seen = view(attention, state="methods=raw", context={"color_scheme": theme.lower()})
+    modules(seen, [theme])
+    palette = seen.page.evaluate(f"own.{theme}")
+    for colour in ("muted", "raw", "rollout", "flow", "importance0", "importance1"):
+        assert _ratio(palette[colour], palette["paper"]) >= 3, colour
+    muted = [int(palette["muted"][at : at + 2], 16) for at in (1, 3, 5)]
+    border = "(e) => getComputedStyle(e).borderTopColor"
+    for selector in (
+        "select",
+        "button",
+        "input[type=number]",
+        ".segments input:not(:checked) + span",
+    ):
+        colour = seen.page.locator(selector).last.evaluate(border)
+        assert colour == f"rgb({', '.join(map(str, muted))})", selector
+
+
+def test_headings_go_below_those_of_the_page_around(
+    view: Any, attention: Any, modules: Any
+) -> None:
+    seen = view(attention)
+    assert seen.page.locator("h1").count() == 1
+    assert seen.page.locator("h2").count() == 3
+    modules(seen, ["mount"])
+    levels = seen.page.evaluate(
+        """() => {
+            const data = JSON.parse(document.getElementById("attnflow-data").textContent);
+            const place = document.body.appendChild(document.createElement("div"));
+            own.mount(place, data);
+            const headings = place.firstChild.shadowRoot.querySelectorAll("h1, h2, h3");
+            return [...headings].map((each) => each.tagName);
+        }"""
+    )
+    assert levels == ["H2", "H3", "H3", "H3"]
+
+
+def test_pieces_of_bytes_are_shown_as_the_text_they_stand_for(view: Any) -> None:
+    text = "The man said\nHe was late."
+    tokens = ["The", "Ġman", "Ġsaid", "Ċ", "He", "Ġwas", "Ġlate", "."]
+    attention = random_attention(2, 1, 8, tokens=tokens)
+    shown = af.Attention(attention.weights, tokens, origin=af.Origin(text=text))
+    seen = view(shown, state="query=1", prediction=Prediction("x", {"x": 1.0}, position=7))
+    labels = seen.panel("raw").locator(".inner svg text").all_text_contents()
+    assert labels[-8:] == ["The", "man", "said", "⏎", "He", "was", "late", "."]
+    assert seen.caption().startswith("Layer 2, position 1 man ·")
+    assert [row[1] for row in seen.table()[1]] == tokens
+    assert seen.page.locator(".prediction p").inner_text() == "Prediction at position 7: x"

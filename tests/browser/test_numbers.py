@@ -7,6 +7,7 @@ import pytest
 
 import attnflow as af
 from attnflow.importance import Importance
+from attnflow.synthetic import random_attention
 
 METHODS = {
     "Raw attention": af.raw, "Attention rollout": af.rollout, "Attention flow": af.flow,
@@ -62,7 +63,7 @@ def test_rows_can_be_made_to_sum_to_one(view: Any, attention: Any, close: Any) -
 def test_importance_stands_beside_the_scores(view: Any, attention: Any, close: Any) -> None:
     values = np.linspace(-0.5, 0.5, attention.n_tokens)
     seen = view(attention, importance=Importance(values, attention.tokens, "blank_out"))
-    assert close(seen.column("blank out"), values)
+    assert close(seen.column("blank-out"), values)
 
 
 def test_maximum_flows_have_their_certificates(
@@ -171,3 +172,77 @@ def test_a_graph_of_layers_of_other_sizes_is_drawn_to_its_tokens(view: Any, clos
     assert close(seen.column("Attention rollout"), af.rollout(graph, layers=2).row(2, 2))
     assert seen.table()[1][0][2] == "not computed"  # raw attention of layer 2 is not to tokens
     assert len(seen.lines("rollout")) == 7 * 5
+
+
+@pytest.mark.parametrize("words", [False, True])
+@pytest.mark.parametrize(("layer", "node"), [(3, 20), (1, 5), (0, 2)])
+def test_edges_that_are_left_out_are_counted_as_numpy_counts_them(
+    view: Any, modules: Any, words: bool, layer: int, node: int
+) -> None:
+    """Causal attention, half of whose edges have no weight: those are not left out."""
+    size = 40
+    tokens = [f"##t{at}" if at % 4 == 1 else f"t{at}" for at in range(size)]
+    text = "".join(token[2:] if token[:2] == "##" else f" {token}" for token in tokens).strip()
+    weights = random_attention(4, 1, size, causal=True, tokens=tokens).weights
+    seen = view(af.Attention(weights, tokens, origin=af.Origin(text=text)))
+    modules(seen, ["Scores", "Slices", "Level", "traced", "strongestEdges"])
+    found = seen.page.evaluate(
+        """([words, layer, position]) => {
+            const data = JSON.parse(document.getElementById("attnflow-data").textContent);
+            const scores = new own.Scores(data, new own.Slices(() => {}));
+            const level = new own.Level(data, words);
+            const at = { layer, node: level.nodeOf(position) };
+            const blocks = own.traced(scores, "rollout", level, at, 4, scores.defaults, 0.2);
+            const { edges, left, leftShare } = own.strongestEdges(blocks, 400, 0.2);
+            const sum = edges.reduce((sum, { value }) => sum + value, 0);
+            return { shown: edges.length, left, leftShare, sum, words: data.words.pieces };
+        }""",
+        [words, layer, node],
+    )
+    pieces = found["words"] if words else [[at] for at in range(size)]
+    assert len(pieces) == (30 if words else size)
+    taking = np.array([[float(at in each) for at in range(size)] for each in pieces])
+    mean = taking / taking.sum(axis=1, keepdims=True)
+    start = mean[[node in each for each in pieces]][0]
+    graph = attention_layers(weights)
+    masses: list[Any] = []
+    down = start
+    for matrix in reversed(graph[:layer]):
+        masses.append(taking @ (down[:, None] * matrix) @ taking.T)
+        down = down @ matrix
+    up = (start > 0).astype(float)
+    for matrix in graph[layer:]:
+        masses.append(mean @ (matrix * up) @ taking.T)
+        up = matrix @ up
+    assert found["shown"] + found["left"] == sum(int((mass > 0).sum()) for mass in masses)
+    total = sum(mass.sum() for mass in masses)
+    assert found["leftShare"] == pytest.approx(1 - found["sum"] / total, abs=1e-3)
+    assert found["left"] > 100
+
+
+def attention_layers(weights: Any) -> list[Any]:
+    """0.5 W + 0.5 I, heads averaged."""
+    return [0.5 * each.mean(axis=0) + 0.5 * np.eye(each.shape[-1]) for each in np.asarray(weights)]
+
+
+def test_what_was_solved_is_kept_for_a_while_and_not_for_ever(
+    view: Any, attention: Any, modules: Any
+) -> None:
+    seen = view(attention)
+    modules(seen, ["Scores", "Slices"])
+    kept = seen.page.evaluate(
+        """() => {
+            const data = JSON.parse(document.getElementById("attnflow-data").textContent);
+            const slices = new own.Slices(() => {});
+            slices.started = true;
+            const { flows } = new own.Scores(data, slices);
+            for (let step = 1; step < 30; step++) {
+                const settings = { head: -1, residual: step / 100 };
+                for (const _ of flows.solveRow(1, 0, settings));
+                flows.pair(2, 0, step % 9, settings);
+            }
+            const last = flows.known(1, 0, { head: -1, residual: 0.29 });
+            return [flows.rows.size, flows.pairs.size, last.length];
+        }"""
+    )
+    assert kept == [8, 4, 9]

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import attnflow as af
+from attnflow.importance import Importance
+from attnflow.synthetic import random_attention
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 
@@ -129,3 +131,46 @@ def test_another_state_in_the_address_is_shown_at_once(view: Any, attention: Any
     seen.page.evaluate("location.hash = 'layer=3&query=5'")
     seen.settled()
     assert seen.caption().startswith("Layer 3, position 5 on")
+
+
+def test_a_name_is_never_a_formula(view: Any) -> None:
+    tokens = ["=1+1", "+a", "-b", "@c", "\td", "e=f"]
+    importance = Importance(np.linspace(-1, 1, 6), tokens, "blank_out")
+    seen = view(af.Attention(np.full((1, 1, 6, 6), 1 / 6), tokens), importance=importance)
+    rows = list(csv.DictReader(io.StringIO(_saved(seen, "CSV")[1].decode(), newline="")))
+    assert [row["token_name"] for row in rows] == ["'=1+1", "'+a", "'-b", "'@c", "'\td", "e=f"]
+    assert float(rows[0]["blank_out"]) == -1
+
+
+def test_a_large_picture_is_a_png_of_sixteen_million_pixels(view: Any) -> None:
+    seen = view(random_attention(4, 1, 400), state="zoom=8&view=heatmap&methods=raw.rollout")
+    _, content = _saved(seen, "PNG")
+    width, height = (int.from_bytes(content[at : at + 4], "big") for at in (16, 20))
+    assert 10_000 < width <= 16_000
+    assert width * height <= 16.1e6
+
+
+def test_a_picture_that_no_browser_can_make_is_said_to_be_too_large(
+    view: Any, attention: Any
+) -> None:
+    seen = view(attention)
+    seen.page.evaluate("() => { HTMLCanvasElement.prototype.toBlob = (done) => done(null) }")
+    seen.page.get_by_role("button", name="PNG", exact=True).click()
+    seen.page.get_by_role("button", name="Too large").wait_for()
+    assert "save it as SVG" in seen.page.locator("[role=status]").inner_text()
+
+
+def test_an_address_that_may_not_change_keeps_nothing_back(view: Any, attention: Any) -> None:
+    """Firefox and Safari throw after a hundred changes in half a minute."""
+    seen = view(attention)
+    refusing = "() => { history.replaceState = () => { throw new DOMException('too many') } }"
+    seen.page.evaluate(refusing)
+    seen.page.locator(".stage").focus()
+    seen.page.keyboard.press("ArrowDown")
+    seen.page.keyboard.press("ArrowRight")
+    seen.settled()
+    assert seen.page.locator("[role=status]").inner_text().startswith("layer 3, the. raw: ")
+    seen.page.get_by_role("button", name="Copy link").click()
+    seen.page.get_by_role("button", name="Copied").wait_for()
+    link = seen.page.evaluate("navigator.clipboard.readText()")
+    assert link == f"{seen.address}#layer=3&query=1"

@@ -6,34 +6,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import tokenizers
-import torch
-import transformers as hf
-from tokenizers import models as pieces
-from tokenizers import normalizers, pre_tokenizers
 from typer.testing import Result
+
+from attnflow.models import Loaded
 
 Run = Callable[..., Result]
 HEADS = {"svg": b"<?xml", "pdf": b"%PDF", "png": b"\x89PNG"}
-WORDS = (
-    "[PAD] [UNK] [MASK] the author talked to sara about book his her mary convinced john of love"
-)
 
 
 @pytest.fixture(scope="module")
-def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a masked language model that knows the words of Figure 4 and nothing else."""
-    ids = {word: number for number, word in enumerate(WORDS.split())}
-    inner: Any = tokenizers.Tokenizer(pieces.WordLevel(ids, unk_token="[UNK]"))  # noqa: S106 (none)
-    inner.normalizer = normalizers.BertNormalizer(lowercase=True)
-    inner.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    named = {"pad_token": "[PAD]", "unk_token": "[UNK]", "mask_token": "[MASK]"}
-    _ = torch.manual_seed(0)
-    small: dict[str, Any] = {"hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 16}
-    config = hf.BertConfig(vocab_size=len(ids), num_hidden_layers=3, **small)
+def bert(small_bert: Loaded, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a masked language model that knows the words of Figure 4."""
     folder = tmp_path_factory.mktemp("bert")
-    _ = hf.PreTrainedTokenizerFast(tokenizer_object=inner, **named).save_pretrained(folder)
-    hf.BertForMaskedLM(config).save_pretrained(folder)
+    _ = small_bert.tokenizer.save_pretrained(folder)
+    small_bert.model.save_pretrained(folder)
     return folder
 
 

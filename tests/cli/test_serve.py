@@ -74,7 +74,8 @@ def test_the_app_answers_and_ctrl_c_ends_it() -> None:
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=30)
         assert process.returncode == 130
-        assert errors == ""
+        # Loading tells that it takes long, where it does.
+        assert errors in ("", "loading verb-number: loading the model\n")
 
 
 def test_ctrl_c_ends_work_under_way() -> None:

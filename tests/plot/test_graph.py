@@ -115,6 +115,11 @@ def test_nothing_at_all_can_be_drawn() -> None:
     assert _edges(ax) == {}
 
 
+def test_nothing_at_all_can_be_compared() -> None:
+    panels = plot.compare(af.AttentionGraph([np.zeros((2, 2)), np.zeros((2, 2))]))
+    assert [_edges(ax) for ax in panels] == [{}, {}, {}]
+
+
 def test_thousands_of_edges_are_thinned_out() -> None:
     a = random_attention(2, 1, 200, seed=0)
     (lines,) = plot.graph(a.graph(residual=0.0), strongest=1e-6).collections[:1]
@@ -158,6 +163,8 @@ def test_the_current_figure_stays_when_axes_are_given(attention: af.Attention) -
     [
         (plot.graph, "x.graph()"),
         (lambda a: plot.graph(af.raw(a), strongest=0), "above 0"),
+        (lambda a: plot.graph(af.raw(a), strongest=np.nan), "above 0"),
+        (lambda a: plot.graph(af.raw(a), strongest="a"), "strongest is 'a'; a number above 0"),
         (lambda a: plot.graph(af.raw(a), ax="here"), "figure.subplots()"),
         (lambda _: plot.compare(), "nothing came"),
         (lambda a: plot.compare(a, a), "several methods"),

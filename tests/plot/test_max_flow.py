@@ -83,7 +83,10 @@ def test_nodes_on_the_sources_side_are_shaded(attention: af.Attention) -> None:
 def test_the_title_says_that_both_are_equal(attention: af.Attention) -> None:
     m = af.max_flow(attention, source=(3, 0), sink=2)
     ax = plot.max_flow(attention, m)
-    assert ax.get_title() == f"flow {m.value:.3f} = cut {m.value:.3f}"
+    assert ax.get_title() == f"[CLS] at layer 3 → key\nflow {m.value:.3f} = cut {m.value:.3f}"
+    m = af.max_flow(attention, source=(3, 0), sink=2, onto=1)
+    assert plot.max_flow(attention, m).get_title().startswith("[CLS] at layer 3 → key at layer 1\n")
+    assert plot.max_flow(attention, m, title="mine").get_title() == "mine"
     legend = ax.get_legend()
     assert any("minimum cut" in text.get_text() for text in legend.get_texts())
 
@@ -110,7 +113,7 @@ def test_unbounded_edges_and_layers_of_other_sizes_can_be_drawn() -> None:
 def test_a_flow_of_nothing_can_be_drawn() -> None:
     g = af.AttentionGraph([[[0.0, 0.5]]])
     ax = plot.max_flow(g, af.max_flow(g, source=(1, 0), sink=0))
-    assert ax.get_title() == "flow 0.000 = cut 0.000"
+    assert ax.get_title() == "position 0 at layer 1 → position 0\nflow 0.000 = cut 0.000"
     assert _ends(_part(ax, "cut")) == set()
 
 
@@ -119,6 +122,38 @@ def test_hundreds_of_cut_edges_have_no_bars() -> None:
     ax = plot.max_flow(g, af.max_flow(g, source=(3, 0), sink=5))
     assert len(_part(ax, "cut").get_segments()) > 80
     assert all(each.get_gid() != "cut bars" for each in ax.collections)
+
+
+def test_the_flow_of_another_graph_of_the_same_shape_is_refused() -> None:
+    g = af.AttentionGraph([[[0.5, 0.5], [0.2, 0.8]], [[0.7, 0.3], [0.4, 0.6]]])
+    m = af.max_flow(g, source=(2, 0), sink=0)
+    narrow = af.AttentionGraph([[[0.0, 1.0], [0.0, 1.0]], [[0.5, 0.5], [0.5, 0.5]]])
+    with pytest.raises(af.InputError, match=r"another graph: 0\.5 runs .* where 0 fits; pass the"):
+        _ = plot.max_flow(narrow, m)
+    # Wider: it would carry the flow, which would be no maximum, nor its cut one of that value.
+    wide = af.AttentionGraph([2 * layer for layer in g.layers])
+    with pytest.raises(af.InputError, match=r"another graph: its cut is 0\.7, and .* 1\.4; pass"):
+        _ = plot.max_flow(wide, m)
+    endless = af.AttentionGraph([np.full((2, 2), np.inf), g.layers[1]])
+    with pytest.raises(af.InputError, match="another graph: its cut is"):
+        _ = plot.max_flow(endless, m)
+    # The single head at the source's layer is what counts there, not the layer itself.
+    headed = af.AttentionGraph(g.layers, tops=[g.layers[0], [[0.1, 0.9], [0.5, 0.5]]])
+    with pytest.raises(af.InputError, match="another graph"):
+        _ = plot.max_flow(headed, m)
+    with pytest.raises(af.InputError, match="another graph"):
+        _ = plot.max_flow(g, af.max_flow(headed, source=(2, 0), sink=0))
+    assert plt.get_fignums() == []
+
+
+def test_flows_of_every_pair_and_precision_are_of_their_own_graph() -> None:
+    weights = random_attention(4, 2, 6, seed=1).weights.astype(np.float32)
+    g = af.Attention(weights).graph()
+    ax = Figure().subplots()
+    for layer, onto in [(4, 0), (4, 2), (3, 1), (2, 1)]:
+        for source, sink in [(0, 5), (5, 0), (3, 3)]:
+            m = af.max_flow(g, source=(layer, source), sink=sink, onto=onto)
+            assert plot.max_flow(g, m, ax=ax) is ax
 
 
 def test_bad_input_is_told_before_a_figure_is_made(attention: af.Attention) -> None:

@@ -21,13 +21,27 @@ ODD = [
     "\N{CJK UNIFIED IDEOGRAPH-65E5}", "_a", "\\frac{", "%", "\ud800", "", "Ġkey", "▁the", "x" * 60,
 ]  # fmt: skip
 
+# How a file of each format begins and ends.
+HEADS = {"svg": b"<?xml", "pdf": b"%PDF", "png": b"\x89PNG"}
+ENDS = {"svg": b"</svg>", "pdf": b"%%EOF", "png": b"IEND\xaeB`\x82"}
 
-@pytest.mark.parametrize("kind", ["svg", "pdf", "png"])
+
+@pytest.mark.parametrize("kind", plot.FORMATS)
 def test_odd_tokens_are_drawn_in_every_format(kind: str) -> None:
     a = random_attention(2, 1, len(ODD), tokens=ODD)
-    for ax in (plot.graph(af.raw(a), title=" ".join(ODD[:5])), plot.heatmap(af.raw(a), query=0)):
-        figure = ax.get_figure()
-        _ = figure.savefig(io.BytesIO(), format=kind)
+    plain = random_attention(2, 1, len(ODD), tokens=["key"] * len(ODD))
+    for draw in (lambda x: plot.graph(af.raw(x)), lambda x: plot.heatmap(af.raw(x), query=0)):
+        odd, other = (_saved(draw(each), kind) for each in (a, plain))
+        # Whole, and with names that are not those of the other.
+        assert odd.startswith(HEADS[kind])
+        assert odd.rstrip().endswith(ENDS[kind])
+        assert odd != other
+
+
+def _saved(ax: Any, kind: str) -> bytes:
+    file = io.BytesIO()
+    ax.get_figure().savefig(file, format=kind)
+    return file.getvalue()
 
 
 def test_labels_are_no_formulas() -> None:

@@ -41,8 +41,25 @@ def test_bars_are_shares_of_both_and_say_the_probability(views: list[af.TokenAtt
     bars, *_ = plot.pronoun(*views, candidates=["author", "saw"], probabilities=ODDS)
     heights = [bar.get_height() for bar in bars.patches]
     assert heights == pytest.approx([0.75, 0.25])
-    assert [text.get_text() for text in bars.texts] == ["0.3", "0.1"]
-    assert [label.get_text() for label in bars.get_xticklabels()] == ["his", "her"]
+    assert bars.get_ylabel() == "share of the two"
+    assert [text.get_text() for text in bars.texts] == ["0.75", "0.25"]
+    assert [label.get_text() for label in bars.get_xticklabels()] == ["his\n0.3", "her\n0.1"]
+    assert bars.get_xlabel() == "probability"
+
+
+def test_numbers_below_the_bars_stand_apart(views: list[af.TokenAttention]) -> None:
+    odds = {"his": 3.1e-05, "her": 7.7e-06}
+    bars, *_ = plot.pronoun(*views, candidates=["author", "saw"], probabilities=odds)
+    bars.get_figure(root=True).canvas.draw()
+    first, second = (label.get_window_extent() for label in bars.get_xticklabels())
+    assert first.x1 < second.x0
+
+
+def test_each_panel_says_what_its_numbers_are(views: list[af.TokenAttention]) -> None:
+    settings: dict[str, Any] = {"candidates": ["author", "saw"], "probabilities": ODDS}
+    _, *panels = plot.pronoun(*views, views[2].normalized(), **settings)
+    told = ["attention", "share", "flow", "flow, shares of its sum"]
+    assert [ax.get_xlabel() for ax in panels] == told
 
 
 def test_a_pronoun_has_the_colour_of_its_candidate(views: list[af.TokenAttention]) -> None:
@@ -71,6 +88,15 @@ def test_given_axes_are_used_and_the_title_is_their_figures(
         ({"candidates": ["author", "Sara"]}, "'Sara' is not among the tokens"),
         ({"candidates": ["author"]}, "two different words"),
         ({"candidates": "ab"}, "two different words"),
+        ({"candidates": ["saw", "saw"]}, "two different words"),
+        ({"candidates": [1, 2]}, "two different words"),
+        ({"candidates": 5}, "candidates is 5; two different words"),
+        ({"candidates": None}, "candidates is None; two different words"),
+        ({"candidates": {"a": 1, "b": None}}, "whole numbers"),
+        ({"probabilities": None}, "probabilities is None; two pronouns"),
+        ({"probabilities": 5}, "probabilities is 5; two pronouns"),
+        ({"probabilities": "x"}, "probabilities is 'x'; two pronouns"),
+        ({"probabilities": {"a": "x", "b": 0.5}}, "two pronouns"),
         ({"candidates": {"a": 1, "b": 9}}, "tokens are 0 to 5"),
         ({"candidates": {"a": 1, "b": ()}}, "tokens are 0 to 5"),
         ({"probabilities": {"his": 0.2}}, "two pronouns"),

@@ -1,9 +1,12 @@
 """`save`: files for papers; and what is told where matplotlib is missing."""
 
 import importlib.util
+import re
+import threading
 from pathlib import Path
 from typing import Any
 
+import matplotlib as mpl
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
@@ -48,6 +51,58 @@ def test_a_figure_can_be_given_and_must_have_a_place(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["a.PNG"]
 
 
+@pytest.mark.parametrize("path", [None, 5, b"a.svg", "a\0.svg", "a\ud800.svg"])
+def test_what_is_no_name_of_a_file_is_told(path: object) -> None:
+    with pytest.raises(af.InputError, match="no file can be called so"):
+        plot.save(Figure(), path)
+
+
+@pytest.mark.parametrize("dpi", [0, -1, float("nan"), float("inf"), "x", None, 1e9, 1e-9, 10**400])
+def test_dots_that_cannot_be_drawn_are_told(tmp_path: Path, dpi: object) -> None:
+    with pytest.raises(af.InputError, match=r"dpi is .* a number above 0 and up to \d+ is wanted"):
+        plot.save(Figure(), tmp_path / "a.png", dpi=dpi)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_axes_without_a_figure_are_told(tmp_path: Path) -> None:
+    ax: Any = Figure().subplots()
+    ax.remove()
+    with pytest.raises(af.InputError, match="removed from their figure"):
+        plot.save(ax, tmp_path / "a.svg")
+
+
+def test_threads_leave_settings_as_they_were(tmp_path: Path) -> None:
+    inside = [threading.Event(), threading.Event()]
+    first_is_done = threading.Event()
+
+    class Slow(Figure):
+        """Of two, the second begins while the first is written, and ends after it."""
+
+        def savefig(self, fname: Any, **kwargs: Any) -> None:
+            second = int(str(self.get_label()))
+            inside[second].set()
+            _ = (first_is_done if second else inside[1]).wait(0.5)
+            super().savefig(fname, **kwargs)
+
+    def write(place: int) -> None:
+        plot.save(Slow(label=str(place)), tmp_path / f"{place}.svg")
+        if not place:
+            first_is_done.set()
+
+    before: dict[Any, Any] = dict(mpl.rcParams)
+    threads = [threading.Thread(target=write, args=(place,)) for place in (0, 1)]
+    threads[0].start()
+    assert inside[0].wait(30)
+    threads[1].start()
+    for thread in threads:
+        thread.join()
+    now: Any = mpl.rcParams
+    changed = {name for name in before if now[name] != before[name]}
+    now.update({name: before[name] for name in changed})
+    assert changed == set()
+    assert len(list(tmp_path.iterdir())) == 2
+
+
 def test_a_missing_matplotlib_is_told_before_any_work(
     attention: af.Attention, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -78,3 +133,18 @@ def test_a_missing_matplotlib_is_told_before_any_work(
         with pytest.raises(af.MissingDependencyError, match=r'pip install "attnflow\[plot\]"'):
             call()
     assert plot.text(af.raw(attention), query=0).to_html()
+
+
+def test_labels_that_stand_out_of_small_axes_are_not_cut_off(tmp_path: Path) -> None:
+    tokens = ["extraordinarily", "long", "names"]
+    shown = af.rollout(af.Attention(np.full((2, 1, 3, 3), 1 / 3), tokens), queries=0)
+
+    def height(**settings: Any) -> float:
+        figure = Figure(figsize=(3.3, 2.0), **settings)
+        plot.save(plot.heatmap(shown, ax=figure.subplots()), tmp_path / "small.svg")
+        found = re.search(r'height="([\d.]+)pt"', (tmp_path / "small.svg").read_text())
+        assert found is not None
+        return float(found[1])
+
+    assert height() > 144 + 10  # two inches, and the names below it
+    assert height(layout="constrained") == 144

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from typing import Any, cast
 
 import pytest
 
@@ -90,3 +91,8 @@ def test_matplotlib_is_not_needed() -> None:
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
     assert result.returncode == 0, result.stderr
+
+
+def test_what_is_no_token_attention_is_told() -> None:
+    with pytest.raises(af.InputError, match="a NoneType came; token attention is wanted"):
+        _ = plot.text(cast("Any", None))

@@ -1,6 +1,7 @@
 """The document of a page: for everything that can be shown, the numbers of the library."""
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,8 @@ from attnflow.explain import Explanation, explain
 from attnflow.importance import Importance, Prediction
 from attnflow.synthetic import random_attention
 from attnflow.view import page_data
+from attnflow.view._data import VERSION
+from attnflow.view._modules import page_file
 
 Decoded = Callable[[dict[str, Any]], NDArray[np.float64]]
 TOKENS = ["[CLS]", "the", "key", "##s"]
@@ -264,7 +267,7 @@ def _scores(attention: af.Attention) -> af.TokenAttention:
         (lambda a: a, {"flow_queries": [4]}, "flow_queries has 4"),
         (lambda a: a, {"flow_queries": [-1]}, "query -1"),
         (lambda a: a, {"flow_queries": [1, 1]}, "twice"),
-        (lambda a: a, {"heads": "all"}, "heads is 'all'; True, False or None"),
+        (lambda a: a, {"heads": "all"}, "heads is 'all'; True is wanted for every head"),
         (lambda a: a.graph(), {"heads": True}, "fused already"),
         (_scores, {"heads": True}, "fused already"),
         (lambda a: a, {"title": " "}, "title is ' '"),
@@ -300,3 +303,13 @@ def test_an_explanation_has_its_own_prediction(explanation: Explanation) -> None
         _ = page_data(explanation, prediction=explanation.prediction)
     with pytest.raises(af.InputError, match="blank_out, input_gradient, blank_out came"):
         _ = page_data(explanation, importance=explanation.importance["blank_out"])
+
+
+def test_the_residual_is_that_of_graphs(attention: af.Attention) -> None:
+    settings = attention.graph().settings
+    assert page_data(attention)["attention"]["residual"] == settings["residual"]
+
+
+def test_the_pages_script_reads_documents_of_this_version() -> None:
+    (read,) = re.findall(r"data\.version !== (\d+)", page_file("widget.js"))
+    assert int(read) == VERSION

@@ -1,5 +1,7 @@
 """The page as one text: whole, safe, small and always the same."""
 
+import base64
+import hashlib
 import html.parser
 import re
 from collections.abc import Callable
@@ -104,3 +106,27 @@ def test_nothing_comes_from_elsewhere(attention: af.Attention) -> None:
 def test_32_tokens_6_layers_and_12_heads_make_less_than_400_kb() -> None:
     page = to_html(random_attention(6, 12, 32))
     assert len(page.encode()) < 400_000
+
+
+def test_the_policy_lets_the_pages_own_script_run_and_nothing_else(
+    attention: af.Attention,
+) -> None:
+    page = to_html(attention)
+    (policy,) = [
+        attributes["content"] or ""
+        for tag, attributes in Elements(page).found
+        if tag == "meta" and attributes.get("http-equiv") == "Content-Security-Policy"
+    ]
+    _, _, rest = page.partition('<script type="module">')
+    script, _, _ = rest.partition("</script>")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert policy.split("; ") == [
+        "default-src 'none'",
+        f"script-src 'sha256-{digest}'",
+        "style-src 'unsafe-inline'",
+        "img-src data: blob:",
+        "base-uri 'none'",
+        "form-action 'none'",
+    ]
+    # Before anything that it is about.
+    assert page.index("Content-Security-Policy") < page.index("<style>")

@@ -67,6 +67,7 @@ def test_the_frame_holds_the_page_escaped_and_locked_in(attention: af.Attention)
     assert after.endswith("></iframe>")
     (rights,) = [part for part in after.split('" ') if "sandbox" in part]
     assert rights.strip().split('"')[1].split() == ["allow-scripts", "allow-downloads"]
+    assert "allow=" not in after
 
 
 @pytest.mark.usefixtures("without_anywidget")

@@ -11,7 +11,7 @@ import typer
 from attnflow import models
 from attnflow.attention import Attention
 from attnflow.cli._loading import loaded_model, loading, naming_options
-from attnflow.cli._notes import sinks_note
+from attnflow.cli._notes import COMPUTE_WITHOUT, sinks_note
 from attnflow.cli._options import output_folder, output_path
 from attnflow.cli._texts import encodable, lines, one_text
 from attnflow.encoder_decoder import EncoderDecoderAttention
@@ -96,9 +96,7 @@ class Attending:
             shown = loaded.missing[0] + (f" and {rest} more" if rest else "")
             note = f"note: {self.model} lacks weights that attention does not depend on: {shown}"
             typer.echo(note, err=True)
-        if attention is not None and (
-            note := sinks_note(attention, remedy="attnflow compute --without")
-        ):
+        if attention is not None and (note := sinks_note(attention, remedy=COMPUTE_WITHOUT)):
             typer.echo(note, err=True)
 
 

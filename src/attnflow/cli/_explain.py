@@ -8,9 +8,20 @@ import typer
 
 from attnflow.cli._exit_codes import exit_codes
 from attnflow.cli._explanation_table import explanation_table
-from attnflow.cli._loading import loaded_model, loading, naming_options
-from attnflow.cli._model_options import AllowPickle, Device, RemoteCode, Truncate
-from attnflow.cli._notes import unknown_note
+from attnflow.cli._loading import SHIPPED, loaded_model, loading, naming_options
+from attnflow.cli._model_options import (
+    REPLACE,
+    AllowPickle,
+    Device,
+    Position,
+    RemoteCode,
+    Replace,
+    Target,
+    Threads,
+    Truncate,
+    query_option,
+)
+from attnflow.cli._notes import COMPUTE_WITHOUT, sinks_note, unknown_note
 from attnflow.cli._options import number_or_name, wrong
 from attnflow.cli._texts import one_text
 from attnflow.explain import explain
@@ -39,15 +50,7 @@ def explain_command(
     layer: Annotated[
         int | None, typer.Option(min=1, metavar="L", help="Layer that attends.  [default: last]")
     ] = None,
-    query: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            metavar="I",
-            help="Position that attends.  [default: the one whose output is read: CLS, the mask, "
-            "or the last]",
-        ),
-    ] = None,
+    query: Annotated[int | None, query_option("attends")] = None,
     method: Annotated[
         list[str] | None,
         typer.Option(
@@ -55,36 +58,14 @@ def explain_command(
             help="How layers compose; may be given several times.  [default: all three]",
         ),
     ] = None,
-    target: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Answer that importance is about: a class or token, by name or number.  "
-            "[default: the model's own]",
-        ),
-    ] = None,
-    position: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            metavar="I",
-            help="Position whose answer is read of a model that answers at every one.  [default: "
-            "that of the mask, or the last]",
-        ),
-    ] = None,
-    replace: Annotated[
-        str,
-        typer.Option(
-            metavar="unk|mask|pad|ID", help="What stands for a token that is blanked out."
-        ),
-    ] = "unk",
+    target: Target = None,
+    position: Position = None,
+    replace: Replace = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON document instead of a table.")
     ] = False,
     truncate: Truncate = False,
-    threads: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Threads for flow.  [default: all cores]")
-    ] = None,
+    threads: Threads = None,
     allow_pickle: AllowPickle = False,
     remote_code: RemoteCode = False,
     device: Device = None,
@@ -98,6 +79,7 @@ def explain_command(
     if (text is None) == (file is None):
         raise wrong("TEXT", "give one text: TEXT, - for the standard input, or --file")
     methods = _methods(method)
+    blank = REPLACE if replace is None else replace
     given = one_text(text, file)
     load_settings = {"allow_pickle": allow_pickle, "remote_code": remote_code, "device": device}
     with loading("explaining", model) as progress, naming_options("a shorter text"):
@@ -111,18 +93,20 @@ def explain_command(
             methods=methods,
             target=number_or_name(target),
             position=position,
-            replace=number_or_name(replace),
+            replace=number_or_name(blank),
             truncate=truncate,
             threads=threads,
             progress=progress,
         )
     unknown = unknown_words(explanation, loaded.tokenizer)
     if as_json:
-        document = explanation_document(explanation, model or "verb-number", loaded.tokenizer)
+        document = explanation_document(explanation, model or SHIPPED, loaded.tokenizer)
         typer.echo(json.dumps(document))
     else:
         explanation_table(explanation, unknown)
-    if note := unknown_note(unknown.values(), replace=replace):
+    if note := unknown_note(unknown.values(), replace=blank):
+        typer.echo(note, err=True)
+    if note := sinks_note(explanation.attention, remedy=COMPUTE_WITHOUT):
         typer.echo(note, err=True)
     if explanation.saturated:
         note = (

@@ -1,8 +1,9 @@
 """`attnflow reproduce figure-1` to `figure-4`: the figures of the paper as files."""
 
+import importlib.util
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
@@ -14,16 +15,13 @@ from attnflow.cli._options import wrong
 from attnflow.cli._table import printable
 from attnflow.cli._texts import encodable
 from attnflow.errors import InputError
-from attnflow.plot._door import require
 
 _BERT = "bert-base-uncased"  # the paper's
 
 Out: TypeAlias = Annotated[
     Path, typer.Option(metavar="DIR", help="Folder for the picture; made where it is missing.")
 ]
-Format: TypeAlias = Annotated[
-    Literal["svg", "pdf", "png"], typer.Option("--format", help="Of the picture.")
-]
+Format: TypeAlias = Annotated[plot.Format, typer.Option("--format", help="Of the picture.")]
 Model: TypeAlias = Annotated[
     Path | None,
     typer.Option(
@@ -88,7 +86,7 @@ def figure_4(
     Attention from the place of the pronoun to two candidates at all layers, beside the
     probabilities of two pronouns. A decoder reads the words before the pronoun and writes it next.
     """
-    require()
+    plot.require_matplotlib()
     path = _path(out, "figure-4", kind)
     references = _references(sentence, candidates, pronouns)
     settings = {"allow_pickle": allow_pickle, "remote_code": remote_code, "device": device}
@@ -102,7 +100,7 @@ def figure_4(
 def _verb_number(
     name: str, draw: Callable[..., paper.Drawing], out: Path, kind: str, model: Path | None
 ) -> None:
-    require()
+    plot.require_matplotlib()
     path = _path(out, name, kind)
     with loading("drawing") as progress:
         loaded = paper.load(model)
@@ -165,9 +163,8 @@ def _language_model(name: str, settings: dict[str, Any]) -> models.Loaded:
 
 def _cached(name: str) -> str:
     """The folder of a model in the cache of the hub; no network is asked."""
-    from attnflow.models._door import require as require_models  # noqa: PLC0415
-
-    require_models("torch", "transformers")
+    if importlib.util.find_spec("huggingface_hub") is None:
+        return name  # it comes with transformers: loading says what to install
     from huggingface_hub import try_to_load_from_cache
 
     for known in (name, f"google-bert/{name}"):

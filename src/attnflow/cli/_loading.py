@@ -9,6 +9,8 @@ from attnflow import models, paper
 from attnflow.cli._progress import progress_bar
 from attnflow.errors import AttnflowError, InputError
 
+# What the model that comes with attnflow is called.
+SHIPPED = "verb-number"
 # What the library calls the settings that users of the command know as options.
 _OPTIONS = {
     "allow_pickle=True": "--allow-pickle",
@@ -22,8 +24,10 @@ _LINE_AFTER = 20.0
 
 
 def loaded_model(name: str | None, settings: dict[str, Any]) -> models.Loaded:
-    """The model of this name or folder, which must read text; None is the shipped one."""
-    if name is None or paper.is_verb_number(Path(name)):
+    """The model of this name or folder, which must read text; None or its name: the shipped one."""
+    if name is None or (name == SHIPPED and not Path(name).exists()):
+        return paper.load()
+    if paper.is_verb_number(Path(name)):
         return paper.load(name)
     loaded = models.load(name, **settings)
     if loaded.tokenizer is None:

@@ -1,8 +1,11 @@
 """Options of every command that runs a model."""
 
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import typer
+
+# What stands for a token where --replace is not given.
+REPLACE = "unk"
 
 AllowPickle: TypeAlias = Annotated[
     bool,
@@ -20,3 +23,40 @@ Device: TypeAlias = Annotated[
 Truncate: TypeAlias = Annotated[
     bool, typer.Option("--truncate", help="Cut off a text that is too long for the model.")
 ]
+Target: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Answer that importance is about: a class or token, by name or number.  [default: the "
+        "model's own]",
+    ),
+]
+Position: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        min=0,
+        metavar="I",
+        help="Position whose answer is read of a model that answers at every one.  [default: that "
+        "of the mask, or the last]",
+    ),
+]
+Replace: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="unk|mask|pad|ID",
+        help=f"What stands for a token that is blanked out.  [default: {REPLACE}]",
+    ),
+]
+Threads: TypeAlias = Annotated[
+    int | None, typer.Option(min=1, metavar="N", help="Threads for flow.  [default: all cores]")
+]
+
+
+def query_option(what: str) -> Any:
+    """The option of a position; `what` says what for."""
+    return typer.Option(
+        min=0,
+        metavar="I",
+        help=f"Position that {what}.  [default: the one whose output is read: CLS, the mask, or "
+        "the last]",
+    )

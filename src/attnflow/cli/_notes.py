@@ -7,6 +7,9 @@ from attnflow.cli._table import printable
 from attnflow.encoder_decoder import EncoderDecoderAttention
 from attnflow.sinks import told
 
+# What takes sinks out, for commands that have no option for it.
+COMPUTE_WITHOUT = "attnflow compute --without"
+
 
 def sinks_note(attention: Attention | EncoderDecoderAttention, *, remedy: str = "--without") -> str:
     """One line about positions that take most of a layer's attention, or an empty text.

@@ -14,7 +14,7 @@ from attnflow import paper
 from attnflow.cli._data import Data, read_splits
 from attnflow.cli._exit_codes import exit_codes
 from attnflow.cli._figures import figure_1, figure_2, figure_3, figure_4
-from attnflow.cli._loading import loading
+from attnflow.cli._loading import SHIPPED, loading
 from attnflow.cli._options import wrong
 from attnflow.errors import InputError
 from attnflow.evaluate import LayerTable, check_path, known
@@ -179,7 +179,7 @@ class _Making:
             sentences, source = self._sentences(subject=subject)
             table = compute(loaded.model, loaded.tokenizer, sentences, progress=progress)
         table = table.with_settings(
-            model="verb-number" if self.model is None else str(self.model),
+            model=SHIPPED if self.model is None else str(self.model),
             data="generated" if self.data is None else str(self.data),
             seed=self.seed,
         )

@@ -7,15 +7,12 @@ from typing import Annotated, Any
 import typer
 
 from attnflow.cli._exit_codes import exit_codes
-from attnflow.cli._loading import loaded_model, loading, naming_options
+from attnflow.cli._loading import SHIPPED, loaded_model, loading, naming_options
 from attnflow.cli._model_options import AllowPickle, Device, RemoteCode
 from attnflow.cli._options import wrong
 from attnflow.models import Loaded
-from attnflow.view.app import Limits, serve
-from attnflow.view.app._create import require_packages
-from attnflow.view.app._serve import is_loopback, listening
+from attnflow.view.app import Limits, is_loopback, listening, require_packages, serve
 
-_SHIPPED = "verb-number"
 _DEFAULT = Limits()
 
 
@@ -90,7 +87,7 @@ def serve_command(
         seconds=max_seconds,
         cache=max_cache,
     )
-    named = _named(model or [_SHIPPED])
+    named = _named(model or [SHIPPED])
     require_packages()
     listening(host, port).close()  # tried before models are loaded, which may take minutes
     load_settings = {"allow_pickle": allow_pickle, "remote_code": remote_code, "device": device}
@@ -134,7 +131,7 @@ def _name(given: str) -> tuple[str, str]:
 
 
 def _loaded(source: str, settings: dict[str, Any]) -> Loaded:
-    shipped = source == _SHIPPED and not Path(source).is_dir()
+    shipped = source == SHIPPED and not Path(source).is_dir()
     name = None if shipped else source
     with loading(f"loading {source}", name), naming_options("a smaller model"):
         return loaded_model(name, settings)

@@ -11,8 +11,19 @@ from attnflow import models, storage
 from attnflow.attention import Attention
 from attnflow.cli._exit_codes import exit_codes
 from attnflow.cli._loading import loaded_model, loading, naming_options
-from attnflow.cli._model_options import AllowPickle, Device, RemoteCode, Truncate
-from attnflow.cli._notes import unknown_note
+from attnflow.cli._model_options import (
+    REPLACE,
+    AllowPickle,
+    Device,
+    Position,
+    RemoteCode,
+    Replace,
+    Target,
+    Threads,
+    Truncate,
+    query_option,
+)
+from attnflow.cli._notes import COMPUTE_WITHOUT, sinks_note, unknown_note
 from attnflow.cli._options import check_file, number_or_name, wrong
 from attnflow.cli._progress import progress_bar
 from attnflow.cli._texts import one_text
@@ -73,15 +84,7 @@ def view(
         int | None,
         typer.Option(min=1, metavar="L", help="Layer that is seen first.  [default: last]"),
     ] = None,
-    query: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            metavar="I",
-            help="Position that is seen first.  [default: the one whose output is read: CLS, the "
-            "mask, or the last]",
-        ),
-    ] = None,
+    query: Annotated[int | None, query_option("is seen first")] = None,
     heads: Annotated[
         Literal["all", "mean"] | None,
         typer.Option(
@@ -89,34 +92,11 @@ def view(
             "they take less than 8 MB]"
         ),
     ] = None,
-    target: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Answer that importance is about: a class or token, by name or number.  "
-            "[default: the model's own]",
-        ),
-    ] = None,
-    position: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            metavar="I",
-            help="Position whose answer is read of a model that answers at every one.  [default: "
-            "that of the mask, or the last]",
-        ),
-    ] = None,
-    replace: Annotated[
-        str | None,
-        typer.Option(
-            metavar="unk|mask|pad|ID",
-            help="What stands for a token that is blanked out.  [default: unk]",
-        ),
-    ] = None,
+    target: Target = None,
+    position: Position = None,
+    replace: Replace = None,
     truncate: Truncate = False,
-    threads: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Threads for flow.  [default: all cores]")
-    ] = None,
+    threads: Threads = None,
     allow_pickle: AllowPickle = False,
     remote_code: RemoteCode = False,
     device: Device = None,
@@ -129,74 +109,64 @@ def view(
     if (shown is None) == (file is None):
         raise wrong("TEXT|FILE", "give one: TEXT, a FILE, - for the standard input, or --file")
     _check_page(out, source=file)
+    asking = _Asking(
+        model,
+        {"allow_pickle": allow_pickle, "remote_code": remote_code, "device": device},
+        {"target": target, "position": position, "replace": replace},
+        truncate=truncate,
+        threads=threads,
+    )
     arrays = _arrays_file(shown)
-    about_model = {
-        "--model": model,
-        "--target": target,
-        "--position": position,
-        "--replace": replace,
-        "--truncate": truncate or None,
-        "--allow-pickle": allow_pickle or None,
-        "--remote-code": remote_code or None,
-        "--device": device,
-    }
     if arrays is not None:
-        for option, value in about_model.items():
-            if value is not None:
-                raise wrong(option, f"it has no meaning with a file: {shown} was computed already")
+        asking.check_nothing_asked(arrays)
         seen: _Seen = _read(arrays)
     else:
-        asking = _Asking(
-            one_text(shown, file),
-            model,
-            {"allow_pickle": allow_pickle, "remote_code": remote_code, "device": device},
-            importance={
-                "target": number_or_name(target),
-                "position": position,
-                "replace": number_or_name(replace),
-            },
-            truncate=truncate,
-            threads=threads,
-        )
-        seen = asking.seen(layer, query)
-    with progress_bar("attention flow") as progress:
-        page = to_html(
-            seen,
-            layer=layer,
-            query=query,
-            heads=None if heads is None else heads == "all",
-            title=title,
-            threads=threads,
-            progress=progress,
-        )
-    with storage.whole_file(out) as draft:
-        _ = draft.write_text(page, encoding="utf-8")
+        seen = asking.seen(one_text(shown, file), layer, query)
+    page = _page(seen, layer=layer, query=query, heads=heads, title=title, threads=threads)
+    _write(page, out)
     typer.echo(f"wrote {out}: {_size(page)}, {_summary(seen)}")
-    if open_page and not webbrowser.open(out.resolve().as_uri()):
-        typer.echo("note: no browser was found; open the page by hand", err=True)
+    _tell_sinks(seen)
+    if open_page:
+        _open(out)
 
 
 @dataclass(frozen=True, slots=True)
 class _Asking:
-    """A text and a model, and what is asked about them."""
+    """A model, and what it is asked about a text; as options give it."""
 
-    text: str
     model: str | None
     load_settings: dict[str, Any]
     importance: dict[str, Any]
     truncate: bool
     threads: int | None
 
-    def seen(self, layer: int | None, query: int | None) -> Explanation | _Attended:
+    def check_nothing_asked(self, arrays: Path) -> None:
+        """Refuse options about a model where a file of arrays came."""
+        given = {
+            "model": self.model,
+            **self.importance,
+            "truncate": self.truncate,
+            **self.load_settings,
+        }
+        for name, value in given.items():
+            if value is not None and value is not False:
+                option = f"--{name.replace('_', '-')}"
+                raise wrong(option, f"it has no meaning with a file: {arrays} was computed already")
+
+    def seen(self, text: str, layer: int | None, query: int | None) -> Explanation | _Attended:
         """All of it where the model answers, else what it attended to, and a note that says so."""
+        given: dict[str, Any] = {
+            name: number_or_name(value) if isinstance(value, str) else value
+            for name, value in self.importance.items()
+            if value is not None
+        }
         with loading("explaining", self.model) as progress, naming_options("a shorter text"):
             loaded = loaded_model(self.model, self.load_settings)
-            given = {name: value for name, value in self.importance.items() if value is not None}
             try:
                 explanation = explain(
                     loaded.model,
                     loaded.tokenizer,
-                    self.text,
+                    text,
                     layer=layer,
                     query=query,
                     truncate=self.truncate,
@@ -208,15 +178,40 @@ class _Asking:
                 if given:  # they are about an answer that there is none of
                     raise
                 attended = models.attend(
-                    loaded.model, loaded.tokenizer, self.text, truncate=self.truncate
+                    loaded.model, loaded.tokenizer, text, truncate=self.truncate
                 )
                 note = f"note: attention alone is shown, without an answer: {reason}"
                 typer.echo(note, err=True)
                 return attended
         unknown = unknown_words(explanation, loaded.tokenizer).values()
-        if note := unknown_note(unknown, replace=given.get("replace", "unk")):
+        if note := unknown_note(unknown, replace=given.get("replace", REPLACE)):
             typer.echo(note, err=True)
         return explanation
+
+
+def _page(seen: _Seen, *, heads: str | None, **settings: Any) -> str:
+    """The page, with a bar meanwhile."""
+    with progress_bar("attention flow") as progress:
+        every = None if heads is None else heads == "all"
+        return to_html(seen, heads=every, progress=progress, **settings)
+
+
+def _write(page: str, out: Path) -> None:
+    with storage.whole_file(out) as draft:
+        _ = draft.write_text(page, encoding="utf-8")
+
+
+def _tell_sinks(seen: _Seen) -> None:
+    attention = seen.attention if isinstance(seen, Explanation) else seen
+    if isinstance(attention, Attention | EncoderDecoderAttention) and (
+        note := sinks_note(attention, remedy=COMPUTE_WITHOUT)
+    ):
+        typer.echo(note, err=True)
+
+
+def _open(out: Path) -> None:
+    if not webbrowser.open(out.resolve().as_uri()):
+        typer.echo("note: no browser was found; open the page by hand", err=True)
 
 
 def _check_page(out: Path, *, source: Path | None) -> None:
@@ -239,7 +234,9 @@ def _arrays_file(shown: str | None) -> Path | None:
     if there:
         raise wrong(
             "TEXT|FILE",
-            f"{shown!r} is a file; read its text with --file, or give a text of that name as -",
+            f"{shown!r} is a file, and not of arrays, whose names end in {' or '.join(_ARRAYS)}; "
+            "read its text with --file, or give a text that is called like it by the standard "
+            "input, as -",
         )
     return None
 

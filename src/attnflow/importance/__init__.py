@@ -8,6 +8,7 @@ from attnflow.importance._input_gradient import input_gradient
 from attnflow.importance._integrated_gradients import integrated_gradients
 from attnflow.importance._leave_span_out import leave_span_out
 from attnflow.importance._predict import predict
+from attnflow.importance._predict_among import predict_among
 from attnflow.importance._prediction import Prediction
 from attnflow.importance_scores import Importance
 
@@ -19,4 +20,5 @@ __all__ = [
     "integrated_gradients",
     "leave_span_out",
     "predict",
+    "predict_among",
 ]

@@ -4,7 +4,8 @@ Needs torch, and transformers for models from Hugging Face: `pip install "attnfl
 """
 
 from attnflow.models._attend import attend
+from attnflow.models._count import count_tokens, token_limit
 from attnflow.models._load import Loaded, load
 from attnflow.models._rollout import rollout
 
-__all__ = ["Loaded", "attend", "load", "rollout"]
+__all__ = ["Loaded", "attend", "count_tokens", "load", "rollout", "token_limit"]

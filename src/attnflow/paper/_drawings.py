@@ -14,7 +14,6 @@ from attnflow.importance import predict
 from attnflow.methods import flow, raw, rollout
 from attnflow.models import attend
 from attnflow.paper._pronouns import FIGURE_4, resolve
-from attnflow.plot._door import require
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,6 +25,13 @@ if TYPE_CHECKING:
     from attnflow.token_attention import TokenAttention
 
 _CLS = 0  # stands first, and the classifier reads it
+
+# Inches, width and height. Chosen by eye: names of tokens stand apart, and a page of a paper takes
+# the figure with small type.
+_GRAPHS, _ONE_ROW, _TWO_ROWS = (10.5, 3.6), (12.0, 3.6), (12.0, 6.6)
+# Of Figure 4: the width; for each sentence a height for title and axes, one for each layer, and the
+# most of both. Chosen by eye: twelve layers can be told apart, and many fit a page.
+_PRONOUN_WIDTH, _PRONOUN_FRAME, _PRONOUN_LAYER, _PRONOUN_MOST = 8.6, 1.6, 0.2, 7.0
 
 _RIGHT = {True: "correct", False: "wrong"}
 
@@ -75,19 +81,19 @@ def figure_1(model: nn.Module, tokenizer: Any) -> Drawing:
     >>> drawing.told
     ('The key to the cabinets <?>: singular 0.95, correct',)
     """
-    require()
+    plot.require_matplotlib()
     read = _read(model, tokenizer, EXAMPLES[0])
-    figure = _figure(10.5, 3.6)
+    figure = _figure(*_GRAPHS)
     _ = plot.compare(read.attention, ax=_row(figure, [1, 1, 1]))
     return Drawing(figure, (read.told,))
 
 
 def figure_2(model: nn.Module, tokenizer: Any) -> Drawing:
     """Figure 2: raw attention of CLS for the three examples, layer by layer."""
-    require()
+    plot.require_matplotlib()
     reads = [_read(model, tokenizer, example) for example in EXAMPLES]
     widths = [each.attention.n_tokens for each in reads]
-    figure = _figure(12.0, 3.6)
+    figure = _figure(*_ONE_ROW)
     for read, ax in zip(reads, _row(figure, widths), strict=True):
         _ = plot.heatmap(raw(read.attention, queries=_CLS), title=read.title, ax=ax)
     return Drawing(figure, tuple(read.told for read in reads))
@@ -98,15 +104,15 @@ def figure_3(model: nn.Module, tokenizer: Any) -> Drawing:
 
     Rows of flow sum to one, as in the original code; flow itself grows with the layers.
     """
-    require()
+    plot.require_matplotlib()
     reads = [_read(model, tokenizer, example) for example in EXAMPLES]
     widths = [each.attention.n_tokens for each in reads]
-    figure = _figure(12.0, 6.6)
+    figure = _figure(*_TWO_ROWS)
     above, below = figure.subplots(2, 3, width_ratios=widths)
     for place, read in enumerate(reads):
         views = _rollout_and_flow(read.attention)
         for view, ax in zip(views, (above[place], below[place]), strict=True):
-            name = {"rollout": "Attention rollout", "flow": "Attention flow"}[view.method]
+            name = plot.TITLES[view.method]
             first = view.method == "rollout"
             title = f"{read.title}\n\n{name}" if first else name
             _ = plot.heatmap(view, title=title, ax=ax)
@@ -123,21 +129,23 @@ def figure_4(
     model, tokenizer
         A masked language model or a decoder, see `resolve`.
     references
-        The sentences; by default the paper's two.
+        The sentences; by default the paper's two. Above each row stands what the model read.
     """
-    require()
+    plot.require_matplotlib()
     resolved = [resolve(model, tokenizer, each) for each in references]
     n_layers = len(resolved[0].views[0].layers)
-    figure = _figure(8.6, len(resolved) * min(1.4 + 0.2 * n_layers, 7.0))
+    height = min(_PRONOUN_FRAME + _PRONOUN_LAYER * n_layers, _PRONOUN_MOST)
+    figure = _figure(_PRONOUN_WIDTH, len(resolved) * height)
     parts = figure.subfigures(len(resolved), 1, squeeze=False)[:, 0]
     told: list[str] = []
-    for reference, each, part in zip(references, resolved, parts, strict=True):
-        panels = part.subplots(1, 4, width_ratios=[0.62, 1, 1, 1])
+    for each, part in zip(resolved, parts, strict=True):
+        widths = plot.pronoun_widths(len(each.views))
+        panels = part.subplots(1, len(widths), width_ratios=widths)
         _ = plot.pronoun(
             *each.views,
             candidates=each.candidates,
             probabilities=each.probabilities,
-            title=reference.text,
+            title=each.text,
             ax=list(panels),
         )
         odds = ", ".join(f"{name} {p:.3g}" for name, p in each.probabilities.items())

@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from attnflow.attention import Attention
 from attnflow.errors import InputError, UnsupportedModelError
-from attnflow.importance._example import examples_of
-from attnflow.importance._passes import answer_of, opened, reading
-from attnflow.importance._question import Asking
+from attnflow.importance import predict_among
 from attnflow.methods import flow, raw, rollout
 from attnflow.models import attend
 
@@ -21,7 +19,6 @@ if TYPE_CHECKING:
 
     from torch import nn
 
-    from attnflow.importance._target import Classes
     from attnflow.token_attention import TokenAttention
 
 # What stands in a sentence for the pronoun, whatever a model's own mark is.
@@ -118,22 +115,15 @@ def resolve(model: nn.Module, tokenizer: Any, reference: Reference) -> Resolved:
     >>> FIGURE_4[1].candidates
     ('Mary', 'John')
     """
-    model = opened(model)
     text, masked = _text(model, tokenizer, reference)
     attention = attend(model, tokenizer, text)
     if not isinstance(attention, Attention):
         raise _unsupported(model)
-    examples, _ = examples_of(model, tokenizer, text, position=None, truncate=False)
-    asking = Asking.of(model, tokenizer, score="probability", target=None, count=1)
-    with reading(model, gradients=False):
-        answer = answer_of(model, examples[0].fields, examples)
-    at = examples[0].answering
-    if not answer.placed or at is None:
-        raise _unsupported(model)
-    p = asking.probabilities(answer.logits.cpu().double())[0]
-    classes = asking.classes(answer)
     spaced = bool(reference.text.partition(MASK)[0].strip())
-    numbers = [_token(classes, each, spaced=spaced) for each in reference.pronouns]
+    answer = predict_among(model, tokenizer, text, reference.pronouns, after_space=spaced)
+    at = answer.position
+    if at is None:
+        raise _unsupported(model)
     corrected = attention.causal and not masked
     views = (
         raw(attention, queries=at),
@@ -141,14 +131,13 @@ def resolve(model: nn.Module, tokenizer: Any, reference: Reference) -> Resolved:
         flow(attention, queries=at, receptive_field=corrected),
     )
     words = tuple(view.to_words() for view in views)
-    best = int(p.argmax())
     return Resolved(
         text=text,
         views=words,
         candidates={each: _place(words[0].tokens, each, text) for each in reference.candidates},
-        probabilities=dict(zip(reference.pronouns, p[numbers].tolist(), strict=True)),
-        best=classes.name(best),
-        best_probability=float(p[best]),
+        probabilities={each: answer.probabilities[each] for each in reference.pronouns},
+        best=answer.label,
+        best_probability=answer.probabilities[answer.label],
         causal=corrected,
     )
 
@@ -156,6 +145,7 @@ def resolve(model: nn.Module, tokenizer: Any, reference: Reference) -> Resolved:
 def _text(model: nn.Module, tokenizer: Any, reference: Reference) -> tuple[str, bool]:
     """What the model reads, and whether it fills in a mask."""
     mask = getattr(tokenizer, "mask_token", None)
+    model = getattr(model, "_orig_mod", model)  # what torch.compile was given
     if mask is not None and type(model).__name__.endswith("ForMaskedLM"):
         return reference.text.replace(MASK, mask), True
     writes = getattr(model, "can_generate", None)
@@ -176,16 +166,6 @@ def _unsupported(model: nn.Module) -> UnsupportedModelError:
         f"{type(model).__name__} neither fills in a masked word nor writes the next one; a masked "
         "language model such as bert-base-uncased is wanted, or a decoder"
     )
-
-
-def _token(classes: Classes, pronoun: str, *, spaced: bool) -> int:
-    """The token of a pronoun: as it stands inside a text, with the space before it."""
-    for spelling in (f" {pronoun}", f"▁{pronoun}") if spaced else ():
-        try:
-            return classes.number(spelling)
-        except InputError:
-            continue
-    return classes.number(pronoun)
 
 
 def _place(words: Sequence[str], candidate: str, text: str) -> tuple[int, ...]:

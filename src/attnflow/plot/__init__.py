@@ -7,19 +7,22 @@ needs nothing.
 
 from attnflow.plot._compare import compare
 from attnflow.plot._correlation import correlation
+from attnflow.plot._door import require_matplotlib
 from attnflow.plot._graph import graph
 from attnflow.plot._heatmap import heatmap
 from attnflow.plot._image import image
 from attnflow.plot._max_flow import max_flow
-from attnflow.plot._palette import COLOURS
-from attnflow.plot._pronoun import pronoun
-from attnflow.plot._save import FORMATS, save
+from attnflow.plot._palette import COLOURS, TITLES
+from attnflow.plot._pronoun import pronoun, pronoun_widths
+from attnflow.plot._save import FORMATS, Format, save
 from attnflow.plot._text import ColouredText, text
 
 __all__ = [
     "COLOURS",
     "FORMATS",
+    "TITLES",
     "ColouredText",
+    "Format",
     "compare",
     "correlation",
     "graph",
@@ -27,6 +30,8 @@ __all__ = [
     "image",
     "max_flow",
     "pronoun",
+    "pronoun_widths",
+    "require_matplotlib",
     "save",
     "text",
 ]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from attnflow.errors import InputError
 from attnflow.plot import _names as names
-from attnflow.plot._door import require
+from attnflow.plot._door import require_matplotlib
 from attnflow.score_table import position_name
 
 if TYPE_CHECKING:
@@ -40,12 +40,12 @@ def size_for(
 
 def axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
     """The axes that came, or those of a new figure that notebooks show."""
-    require()
+    require_matplotlib()
     if ax is not None:
         return _checked(ax)
     from matplotlib import pyplot as plt
 
-    return plt.subplots(figsize=size, layout="constrained")[1]
+    return plain(plt.subplots(figsize=size, layout="constrained")[1])
 
 
 def panels(
@@ -55,18 +55,23 @@ def panels(
     widths: Sequence[float] | None = None,
 ) -> tuple[Axes, ...]:
     """As many axes side by side: those that came, or those of a new figure."""
-    require()
+    require_matplotlib()
     if ax is None:
         from matplotlib import pyplot as plt
 
         _, made = plt.subplots(
             1, count, figsize=size, layout="constrained", squeeze=False, width_ratios=widths
         )
-        return tuple(made[0])
+        return tuple(plain(one) for one in made[0])
     each = tuple(_checked(one) for one in getattr(ax, "flat", ax if _several(ax) else (ax,)))
     if len(each) != count:
         raise InputError(
             f"{len(each)} axes came for {count} panels; give ax={count} of them, as in "
+            f"figure.subplots(1, {count})"
+        )
+    if len({id(one) for one in each}) != count:
+        raise InputError(
+            f"the same axes came more than once for {count} panels; give each its own, as in "
             f"figure.subplots(1, {count})"
         )
     return each
@@ -84,6 +89,28 @@ def _checked(ax: Any) -> Axes:
             f"ax is of type {type(ax).__name__}; axes of matplotlib are wanted, as "
             "figure.subplots() gives them, or None for a new figure"
         )
+    if ax.name != "rectilinear":
+        raise InputError(
+            f"ax is {ax.name}; axes with a straight x and y are wanted, as figure.subplots() "
+            "gives them, or None for a new figure"
+        )
+    if ax.get_figure() is None:
+        raise InputError(
+            "ax was removed from its figure; give axes that are on one, or None for a new figure"
+        )
+    return plain(ax)
+
+
+def plain(ax: Axes) -> Axes:
+    """Let labels of the axes be drawn as they are, also where readers have texts go through TeX.
+
+    Ticks that are made later take after these.
+    """
+    from matplotlib.text import Text
+
+    for axis in (ax.xaxis, ax.yaxis):
+        for text in axis.findobj(Text):
+            text.set_usetex(False)
     return ax
 
 

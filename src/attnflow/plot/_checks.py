@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from numbers import Real
+from typing import cast
+
 import numpy as np
 
 from attnflow.errors import InputError
@@ -10,9 +13,22 @@ from attnflow.token_attention import TokenAttention
 
 def checked_strongest(strongest: float) -> float:
     """A weight or score that others can be shares of."""
-    if not 0 < strongest < np.inf:
-        raise InputError(f"strongest is {strongest}; a number above 0 is wanted")
+    given = cast("object", strongest)
+    if not isinstance(given, Real) or not 0 < float(given) < np.inf:
+        raise InputError(
+            f"strongest is {strongest!r}; a number above 0 is wanted, or None for the largest "
+            "that is drawn"
+        )
     return float(strongest)
+
+
+def checked_title(title: object, name: str = "title") -> None:
+    """Refuse what is no text, before anything is drawn."""
+    if title is not None and not isinstance(title, str):
+        raise InputError(
+            f"{name} is {title!r} ({type(title).__name__}); text is wanted, or None for the "
+            f"default: pass {name}=str(...)"
+        )
 
 
 def checked_query(token_attention: object, query: int | None) -> int:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from attnflow.attention import Attention
@@ -12,8 +13,8 @@ from attnflow.errors import InputError
 from attnflow.graph import AttentionGraph
 from attnflow.methods import flow, raw, rollout
 from attnflow.plot import _axes
-from attnflow.plot._checks import checked_query
-from attnflow.plot._door import require
+from attnflow.plot._checks import checked_query, checked_title
+from attnflow.plot._door import require_matplotlib
 from attnflow.plot._graph import graph, rows_of
 from attnflow.plot._heatmap import heatmap
 from attnflow.plot._layered import FLATTEST
@@ -61,8 +62,8 @@ def compare(
     >>> [ax.get_title() for ax in panels]
     ['Raw attention', 'Attention rollout', 'Attention flow']
     """
-    require()
-    if view not in ("graph", "heatmap"):
+    require_matplotlib()
+    if not isinstance(cast("object", view), str) or view not in ("graph", "heatmap"):
         raise InputError(f'view is {view!r}; use "graph" or "heatmap"')
     if view == "graph" and query is not None:
         raise InputError(f'query={query} came, and a graph shows all; use view="heatmap"')
@@ -79,7 +80,8 @@ def compare(
     panels = _axes.panels(ax, len(each), size)
     settings: dict[str, Any] = {"query": query}
     if view == "graph":
-        settings = {"strongest": max(rows_of(one).strongest for one in each)}
+        # Where nothing has any weight, any scale shows it.
+        settings = {"strongest": max(rows_of(one).strongest for one in each) or 1.0}
     draw: Any = graph if view == "graph" else heatmap
     for place, (one, panel, title) in enumerate(zip(each, panels, above, strict=True)):
         _ = draw(one, title=title, ax=panel, **settings)
@@ -109,6 +111,10 @@ def _views(shown: tuple[Any, ...], query: int | None) -> tuple[TokenAttention, .
 def _titles(titles: Sequence[str] | None, count: int) -> Sequence[str | None]:
     if titles is None:
         return [None] * count
-    if isinstance(titles, str) or len(titles) != count:
+    came = cast("object", titles)
+    each = () if isinstance(came, str) or not isinstance(came, Iterable) else tuple(titles)
+    if len(each) != count:
         raise InputError(f"titles is {titles!r}; a list of {count} is wanted, one for each panel")
-    return titles
+    for place, title in enumerate(each):
+        checked_title(title, f"titles[{place}]")
+    return each

@@ -4,15 +4,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
+from attnflow import checked
 from attnflow.errors import InputError
 from attnflow.evaluate import LayerTable
 from attnflow.plot import _axes
+from attnflow.plot._checks import checked_title
 from attnflow.plot._palette import COLOURS, GREY, INK, PALE, colour_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from matplotlib.axes import Axes
 
@@ -65,7 +68,9 @@ def correlation(
     """
     if not isinstance(cast("object", table), LayerTable):
         raise InputError(f"a {type(table).__name__} came; a LayerTable is wanted")
-    theirs = _fitting(table, published or {})
+    checked_title(title)
+    checked_title(label, "label")
+    theirs = _fitting(table, {} if published is None else published)
     ax = _axes.axes(ax, _axes.size_for([""] * max(10, 2 * len(table.layers)), 6))
     handles: list[Any] = []
     labels: list[str] = []
@@ -80,8 +85,7 @@ def correlation(
         handles += ax.plot(table.layers, mean, color=colour, marker=marker, ms=4, lw=1.8)
         labels.append(name)
         if name in theirs:
-            row = [mean for mean, _ in theirs[name]]
-            handles += ax.plot(table.layers, row, color=colour, ls="--", lw=1.2)
+            handles += ax.plot(table.layers, theirs[name][:, 0], color=colour, ls="--", lw=1.2)
             labels.append(f"{name}, published")
     for name, (mean, _) in table.whole_means.items():
         handles.append(ax.axhline(mean, color=COLOURS.get(name, GREY), ls=":", lw=1.6))
@@ -113,11 +117,25 @@ def _finish(ax: Axes, table: LayerTable, label: str | None) -> None:
 
 def _fitting(
     table: LayerTable, published: Mapping[str, Sequence[tuple[float, float]]]
-) -> Mapping[str, Sequence[tuple[float, float]]]:
+) -> dict[str, checked.Floats]:
+    """For each row (layer, mean and deviation)."""
+    if not isinstance(cast("object", published), Mapping):
+        raise InputError(
+            f"published is {published!r}; row → (mean, standard deviation) for each layer is "
+            "wanted, as in paper.TABLE_1"
+        )
+    fitting: dict[str, checked.Floats] = {}
     for name, row in published.items():
-        if name in table.rows and len(row) != len(table.layers):
+        if name not in table.rows:
             raise InputError(
-                f"{len(row)} numbers were published for {name}, and the table has "
-                f"{len(table.layers)} layers; give one pair a layer"
+                f"numbers were published for {name!r}, and the table has the rows "
+                f"{', '.join(table.rows)}; leave out what it has not"
             )
-    return published
+        each = checked.floats(row, f"published[{name!r}]")
+        if each.shape != (len(table.layers), 2):
+            raise InputError(
+                f"numbers of shape {each.shape} were published for {name}, and the table has "
+                f"{len(table.layers)} layers; give one pair a layer: mean and standard deviation"
+            )
+        fitting[name] = each
+    return fitting

@@ -7,7 +7,7 @@ import importlib.util
 from attnflow.errors import MissingDependencyError
 
 
-def require() -> None:
+def require_matplotlib() -> None:
     """Say what to install where matplotlib is missing; nothing is loaded."""
     if importlib.util.find_spec("matplotlib") is None:
         raise MissingDependencyError(

@@ -12,7 +12,7 @@ import numpy as np
 from attnflow.errors import InputError
 from attnflow.graph import AttentionGraph
 from attnflow.plot import _axes
-from attnflow.plot._checks import checked_strongest
+from attnflow.plot._checks import checked_strongest, checked_title
 from attnflow.plot._layered import FLATTEST, Stack, draw_edges, draw_nodes, frame
 from attnflow.plot._palette import GREY, INK, TITLES, colour_of
 from attnflow.token_attention import TokenAttention
@@ -68,6 +68,7 @@ def graph(
     >>> ax.get_title()
     'Attention rollout'
     """
+    checked_title(title)
     rows = rows_of(shown)
     top = rows.strongest if strongest is None else checked_strongest(strongest)
     ax = _axes.axes(ax, _axes.size_for(rows.wide, len(rows.layers), flattest=FLATTEST))
@@ -169,6 +170,9 @@ def shares(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     """
     endless = np.isinf(scores)
     scores = np.where(endless.any(axis=-1, keepdims=True), endless.astype(np.float64), scores)
+    # By the largest first: the sum of a row near the largest float would have no bound.
+    largest = scores.max(axis=-1, keepdims=True)
+    scores = scores / np.where(largest > 0, largest, 1.0)
     sums = scores.sum(axis=-1, keepdims=True)
     return scores / np.where(sums > 0, sums, 1.0)
 

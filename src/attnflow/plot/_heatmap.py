@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from attnflow.plot import _axes
-from attnflow.plot._checks import checked_query, checked_strongest
+from attnflow.plot._checks import checked_query, checked_strongest, checked_title
 from attnflow.plot._palette import INK, TITLES, colour_of, shade, written
 
 if TYPE_CHECKING:
@@ -69,6 +69,7 @@ def heatmap(
     >>> ax.images[0].get_array().shape
     (3, 5)
     """
+    checked_title(title)
     place = checked_query(token_attention, query)
     order = np.argsort(token_attention.layers, kind="stable")
     scores = token_attention.scores[order, place]  # (layer, token)
@@ -109,6 +110,7 @@ def _draw_scale(ax: Axes, image: AxesImage, *, beyond: bool) -> None:
     # Thin, and as high as the picture; chosen by eye.
     shape = {"fraction": 0.05, "pad": 0.02, "aspect": 25}
     bar = figure.colorbar(image, ax=ax, extend="max" if beyond else "neither", **shape)
+    _ = _axes.plain(bar.ax)
     bar.ax.tick_params(labelsize=_axes.font_size("x-small"), length=2)
     bar.outline.set_visible(False)
 

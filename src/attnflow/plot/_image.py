@@ -4,13 +4,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from numbers import Real
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
 from attnflow.errors import InputError
 from attnflow.plot import _axes
-from attnflow.plot._checks import checked_query
+from attnflow.plot._checks import checked_query, checked_title
 from attnflow.plot._palette import TITLES
 
 if TYPE_CHECKING:
@@ -70,13 +71,15 @@ def image(
     >>> ax.images[1].get_array().data.tolist()
     [[0.3, 0.2]]
     """
+    checked_title(title)
     _ = checked_query(token_attention, query)
     layers = token_attention.layers
     chosen = max(layers) if layer is None else layer
     _ = token_attention.row(chosen, query)  # says which layers there are
     grid = token_attention.to_grid(query)[layers.index(chosen)]
-    if not 0 <= opacity <= 1:
-        raise InputError(f"opacity is {opacity}; 0 to 1 is wanted")
+    given = cast("object", opacity)
+    if not isinstance(given, Real) or not 0 <= float(given) <= 1:
+        raise InputError(f"opacity is {opacity!r}; a number from 0 to 1 is wanted")
     seen = _picture(picture)
     height, width = seen.shape[:2]
     scale = _LONGEST / max(height, width)

@@ -15,11 +15,15 @@ from attnflow.errors import InputError
 from attnflow.graph import AttentionGraph
 from attnflow.maxflow import MaxFlow
 from attnflow.plot import _axes
-from attnflow.plot._door import require
+from attnflow.plot._checks import checked_title
+from attnflow.plot._door import require_matplotlib
 from attnflow.plot._layered import FAINTEST, FLATTEST, Stack, draw_edges, draw_nodes, frame
+from attnflow.plot._names import short
 from attnflow.plot._palette import COLOURS, CUT, GREY, INK, PALE
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
@@ -27,8 +31,18 @@ _FLOW = COLOURS["flow"]
 _BEFORE = "#BFE3D8"  # nodes on the source's side: the colour of flow, lighter
 # Of the value: an edge that carries less is rounding. Far below what is visible. Chosen.
 _NOTHING = 1e-9
+# Of flow and cut: what adding up in another order may change, as in the proof itself. Chosen.
+_SAME = 1e-9
 # Edges of a cut that are marked one by one; more would make one mass. Chosen by eye.
 _MOST_BARS = 80
+# Inches beside the picture. Chosen: what the longest line of the legend takes.
+_LEGEND_INCHES = 1.7
+# Half of a bar across an edge of the cut: of the strongest edge's thickness, and points at least
+# and at most. Chosen by eye: it stands out on a wide edge, and hides no other on a narrow one.
+_BAR, _BAR_POINTS = 1.2, (3.0, 6.0)
+# Where on an edge its bar is, from the nearer end. Chosen: clear of the nodes and of the middle,
+# where edges cross.
+_BAR_AT = 1 / 3
 
 
 def max_flow(
@@ -52,7 +66,7 @@ def max_flow(
     result
         What `attnflow.max_flow` gave for it.
     title
-        Above the picture; by default flow and cut, which are equal.
+        Above the picture; by default source and sink, and flow and cut, which are equal.
     ax
         Axes of matplotlib; None makes a new figure.
 
@@ -69,15 +83,17 @@ def max_flow(
     >>> g = af.AttentionGraph([[[0.5, 0.5], [0.2, 0.8]], [[0.7, 0.3], [0.4, 0.6]]])
     >>> ax = plot.max_flow(g, af.max_flow(g, source=(2, 0), sink=0))
     >>> print(ax.get_title())
+    position 0 at layer 2 → position 0
     flow 0.700 = cut 0.700
     """
+    checked_title(title)
     pair = _pair(graph, result)
-    require()
+    require_matplotlib()
     from matplotlib.colors import to_rgb
 
     layers = [str(layer) if layer else "input" for layer in range(pair.onto, pair.layer + 1)]
     width, height = _axes.size_for(pair.wide, len(layers), flattest=FLATTEST)
-    ax = _axes.axes(ax, (width + 1.7, height))  # the rest is for the legend
+    ax = _axes.axes(ax, (width + _LEGEND_INCHES, height))
     _explain(ax, pair)  # first: names take the room that it leaves
     frame(ax, pair.stack, pair.names, layers)
     capacities, flows = pair.capacities, pair.flows
@@ -102,9 +118,8 @@ def max_flow(
     else:
         drawn.set_color((*to_rgb(CUT), 0.3))
     _draw_ends(ax, pair)
-    _axes.titled(
-        ax, f"flow {result.value:.3f} = cut {result.cut_value:.3f}" if title is None else title
-    )
+    equal = f"flow {result.value:.3f} = cut {result.cut_value:.3f}"
+    _axes.titled(ax, f"{pair.ends}\n{equal}" if title is None else title)
     return ax
 
 
@@ -117,6 +132,7 @@ class _Pair:
     onto: int  # the sink's layer
     sink: int
     stack: Stack
+    ends: str  # what source and sink are called
     names: tuple[str, ...]  # of the sink's layer
     capacities: list[NDArray[np.float64]]
     flows: list[NDArray[np.float64]]
@@ -148,24 +164,58 @@ def _pair(graph: object, result: object) -> _Pair:
     if [flow.shape for flow in result.flows] != [matrix.shape for matrix in graph.layers]:
         raise InputError(
             f"the flow is of another graph: {len(result.flows)} layers, the lowest of shape "
-            f"{result.flows[0].shape}, and here {graph.n_layers}, {graph.layers[0].shape}; give "
-            "the graph that was solved"
+            f"{result.flows[0].shape}, and here {graph.n_layers}, {graph.layers[0].shape}; pass "
+            "the graph that max_flow was given"
         )
     # See `MaxFlow.cut`: nothing is on the source's side above it, and everything is below the sink.
     layer = max(number for number, side in enumerate(result.cut) if side.any())
     onto = min(number for number, side in enumerate(result.cut) if not side.all())
     matrices = [*graph.layers[onto : layer - 1], graph.top(layer)]
+    source, sink = int(np.argmax(result.cut[layer])), int(np.argmin(result.cut[onto]))
+    _refuse_another(result, matrices, onto)
+    lower = _called(graph, onto, sink) + (f" at layer {onto}" if onto else "")
     return _Pair(
         layer=layer,
-        source=int(np.argmax(result.cut[layer])),
+        source=source,
         onto=onto,
-        sink=int(np.argmin(result.cut[onto])),
+        sink=sink,
         stack=Stack(graph.sizes[onto : layer + 1]),
+        ends=f"{_called(graph, layer, source)} at layer {layer} → {lower}",
         names=graph.names(onto),
         capacities=[matrix.astype(np.float64) for matrix in matrices],
         flows=[_carried(flow, result.value) for flow in result.flows[onto:layer]],
         sides=list(result.cut[onto : layer + 1]),
     )
+
+
+def _refuse_another(result: MaxFlow, matrices: Sequence[NDArray[Any]], onto: int) -> None:
+    """Say so where the graph cannot carry the flow, or another cut bounds it."""
+    told = ""
+    across = 0.0
+    for layer, matrix in enumerate(matrices, start=onto + 1):
+        flow = result.flows[layer - 1]
+        # Written so that NaN is refused as well.
+        over = ~(flow <= matrix.astype(np.float64) * (1 + _SAME) + _SAME * result.value)
+        if over.any() and not told:
+            i, k = (int(place[0]) for place in np.nonzero(over))
+            told = (
+                f"{flow[i, k]:.3g} runs from position {i} of layer {layer} to position {k} below, "
+                f"where {matrix[i, k]:.3g} fits"
+            )
+        above, below = result.cut[layer], result.cut[layer - 1]
+        across += float(matrix[np.ix_(above, ~below)].sum(dtype=np.float64))
+    if not told and not abs(across - result.cut_value) <= _SAME * result.cut_value:
+        told = f"its cut is {result.cut_value:.6g}, and here the same edges hold {across:.6g}"
+    if told:
+        raise InputError(
+            f"the flow is of another graph: {told}; pass the graph that max_flow was given"
+        )
+
+
+def _called(graph: AttentionGraph, layer: int, position: int) -> str:
+    """The name of a node, or where it is one without."""
+    name = short(graph.names(layer)[position])
+    return f"position {position}" if name in ("", str(position)) else name
 
 
 def _carried(flow: NDArray[np.float64], value: float) -> NDArray[np.float64]:
@@ -188,14 +238,14 @@ def _draw_bars(ax: Axes, pair: _Pair) -> None:
         1 / _axes.pitch(ax, pair.stack.widest),
         1 / _axes.pitch(ax, len(pair.sides), upright=True),
     )
-    half = float(np.clip(1.2 * pair.stack.thickness(ax), 3.0, 6.0))
+    half = float(np.clip(_BAR * pair.stack.thickness(ax), *_BAR_POINTS))
     for row, (_, cut, _) in enumerate(pair.edges, start=1):
         above, below = np.nonzero(cut)
         for i, k, ((x1, y1), (x2, y2)) in zip(
             above, below, pair.stack.lines(row, above, below), strict=True
         ):
             # Nearer to the end that fewer edges of the cut share: at the other bars would overlap.
-            down = 2 / 3 if cut[i].sum() > cut[:, k].sum() else 1 / 3
+            down = 1 - _BAR_AT if cut[i].sum() > cut[:, k].sum() else _BAR_AT
             dx, dy = (x2 - x1) / across, (y2 - y1) / up
             length = float(np.hypot(dx, dy))
             step = np.array([-dy / length * half * across, dx / length * half * up])

@@ -1,6 +1,7 @@
 """The colours of every picture, told apart by colour-blind readers; needs no matplotlib.
 
-From Okabe & Ito's palette, https://jfly.uni-koeln.de/color/
+From Okabe & Ito's palette, https://jfly.uni-koeln.de/color/; their light blue is darker here, so
+that bars stand out from white paper.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ COLOURS = {
     "rollout": "#D55E00",
     "flow": "#009E73",
     "blank_out": "#CC79A7",
-    "input_gradient": "#56B4E9",
+    "input_gradient": "#3A9BD0",
 }
 # For what has no colour of its own; then from the first again.
-OTHERS = ("#CC79A7", "#56B4E9", "#E69F00", "#000000")
+OTHERS = ("#CC79A7", "#3A9BD0", "#E69F00", "#000000")
 # Edges of a graph that are of no method, and whatever is beside the point.
 INK, GREY, PALE = "#333333", "#8C8C8C", "#D9D9D9"
 # The minimum cut, and the two candidates of a pronoun.

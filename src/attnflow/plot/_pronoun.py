@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
@@ -13,7 +14,7 @@ from attnflow import checked
 from attnflow.errors import InputError
 from attnflow.plot import _axes
 from attnflow.plot import _names as names
-from attnflow.plot._checks import checked_query
+from attnflow.plot._checks import checked_query, checked_title
 from attnflow.plot._palette import GREY, INK, PAIR, PALE, TITLES
 
 if TYPE_CHECKING:
@@ -29,6 +30,23 @@ _MARKERS = ("o", "D")
 _AREAS = (44, 22)  # square points; of two in one place, both are seen. Chosen by eye
 
 
+# Inches of a new figure: the bars with their axis, each panel, and the names below. Chosen by eye.
+_BARS_INCHES, _PANEL_INCHES, _LEGEND_INCHES = 1.6, 2.3, 0.6
+# Two bars or lines a layer need no square cells: of the height that a heat map has. Chosen by eye.
+_LOWER = 0.8
+# Width of the bars, of that of a panel. Chosen by eye: two bars, with a name under each.
+_BARS_WIDTH = 0.62
+
+
+def pronoun_widths(methods: int) -> list[float]:
+    """How wide the panels of `pronoun` are to each other: the bars, and one a method.
+
+    >>> pronoun_widths(2)
+    [0.62, 1.0, 1.0]
+    """
+    return [_BARS_WIDTH, *(1.0 for _ in range(methods))]
+
+
 def pronoun(
     *shown: TokenAttention,
     candidates: Mapping[str, Candidate] | Sequence[str],
@@ -40,7 +58,8 @@ def pronoun(
     """Draw what a position takes from two candidates, layer by layer, beside two probabilities.
 
     The bars at the left are the probabilities of two pronouns for that position, as shares of
-    both. Then there is a panel for each method: the two scores of each layer, joined by a line.
+    both; what they are by themselves stands below. Then there is a panel for each method: the two
+    scores of each layer, joined by a line.
 
     Parameters
     ----------
@@ -75,13 +94,17 @@ def pronoun(
     >>> [float(bar.get_height()) for bar in bars.patches]
     [0.75, 0.25]
     """
+    checked_title(title)
+    if not shown:
+        raise InputError("nothing came; give token attention of one or more methods")
+    called = _called(candidates)
     pairs = _pairs(shown, candidates, query)
     likely = _likely(probabilities)
-    called = tuple(candidates)
     n_layers = max(len(one.layers) for one in shown)
-    size = 1.6 + 2.3 * len(shown), _axes.size_for([""], n_layers)[1] * 0.8 + 0.6
-    widths = [0.62, *(1.0 for _ in shown)]
-    bars, *panels = _axes.panels(ax, 1 + len(shown), size, widths)
+    width = _BARS_INCHES + _PANEL_INCHES * len(shown)
+    height = _axes.size_for([""], n_layers)[1] * _LOWER + _LEGEND_INCHES
+    widths = pronoun_widths(len(shown))
+    bars, *panels = _axes.panels(ax, len(widths), (width, height), widths)
     _draw_bars(bars, likely)
     for place, (one, panel, scores) in enumerate(zip(shown, panels, pairs, strict=True)):
         _draw_scores(panel, one, scores, named=not place)
@@ -103,16 +126,25 @@ def pronoun(
     return (bars, *panels)
 
 
+def _called(candidates: object) -> tuple[str, ...]:
+    """The names of the two candidates."""
+    several = isinstance(candidates, Iterable) and not isinstance(candidates, str | bytes)
+    each = tuple(cast("Iterable[object]", candidates)) if several else ()
+    called = tuple(name for name in each if isinstance(name, str))
+    if len(each) != 2 or len(set(called)) != 2:
+        raise InputError(
+            f"candidates is {candidates!r}; two different words are wanted, or two names with "
+            "positions, as in {'author': 1, 'Sara': (3, 4)}"
+        )
+    return called
+
+
 def _pairs(
     shown: tuple[TokenAttention, ...],
     candidates: Mapping[str, Candidate] | Sequence[str],
     query: int | None,
 ) -> list[NDArray[np.float64]]:
     """For each method the scores (candidate, layer), layers upwards."""
-    if not shown:
-        raise InputError("nothing came; give token attention of one or more methods")
-    if isinstance(candidates, str) or len(tuple(candidates)) != 2:
-        raise InputError(f"candidates is {candidates!r}; two different words are wanted")
     mapped = isinstance(candidates, Mapping)
     places: list[Candidate] = [*candidates.values()] if mapped else [*candidates]
     pairs: list[NDArray[np.float64]] = []
@@ -139,16 +171,25 @@ def _positions(shown: TokenAttention, candidate: Candidate) -> tuple[int, ...]:
         return (found[0],)
     numbers = checked.whole_numbers(cast("Iterable[int]", candidate), "candidates")
     if not numbers or min(numbers) < 0 or max(numbers) >= count:
-        raise InputError(f"candidate positions are {numbers}; tokens are 0 to {count - 1}")
+        raise InputError(
+            f"candidate positions are {numbers}; tokens are 0 to {count - 1}: give one or more of "
+            "them for each candidate"
+        )
     return numbers
 
 
 def _likely(probabilities: Mapping[str, float]) -> dict[str, float]:
-    each = {str(name): float(p) for name, p in dict(probabilities).items()}
+    each: dict[str, float] = {}
+    if isinstance(cast("object", probabilities), Mapping):
+        # Anything but a number is less than a probability.
+        each = {
+            str(name): float(p) if isinstance(cast("object", p), Real) else -1.0
+            for name, p in probabilities.items()
+        }
     if len(each) != 2 or not all(0 <= p <= 1 for p in each.values()) or not sum(each.values()):
         raise InputError(
-            f"probabilities is {dict(probabilities)}; two pronouns with probabilities 0 to 1 are "
-            "wanted, not both 0"
+            f"probabilities is {probabilities!r}; two pronouns with probabilities 0 to 1 are "
+            "wanted, not both 0, as in {'his': 0.3, 'her': 0.1}"
         )
     return each
 
@@ -158,22 +199,27 @@ def _draw_bars(ax: Axes, likely: dict[str, float]) -> None:
     heights = [p / whole for p in likely.values()]
     small = _axes.font_size("small")
     _ = ax.bar([0, 1], heights, width=0.7, color=PAIR)
-    for place, (height, p) in enumerate(zip(heights, likely.values(), strict=True)):
+    for place, height in enumerate(heights):
         _ = ax.annotate(
-            f"{p:.2g}",
+            f"{height:.2f}",
             (place, height),
             xytext=(0, 2),
             textcoords="offset points",
             ha="center",
             fontsize=_axes.font_size("x-small"),
+            usetex=False,
         )
     text, how = names.shown(likely)
-    _ = ax.set_xticks([0, 1], text, fontsize=small, **how)
+    below = [f"{name}\n{p:.2g}" for name, p in zip(text, likely.values(), strict=True)]
+    _ = ax.set_xticks([0, 1], below, **how)
     _ = ax.set_ylim(0, 1.08)
     _ = ax.set_xlim(-0.6, 1.6)
     _ = ax.set_yticks([0, 0.5, 1])
-    _ = ax.set_ylabel("relative probability", fontsize=small)
+    _ = ax.set_ylabel("share of the two", fontsize=small)
+    _ = ax.set_xlabel("probability", fontsize=small)
     ax.tick_params(labelsize=small, colors=INK, length=0)
+    # Smaller: two numbers such as 3.1e-05 stand beside each other.
+    ax.tick_params(axis="x", labelsize=_axes.font_size("x-small"))
     _bare(ax)
 
 
@@ -196,12 +242,22 @@ def _draw_scores(
     _axes.name_layers(ax, [str(layer) for layer in layers], rows.tolist())
     small = _axes.font_size("small")
     _ = ax.set_ylabel("layer" if named else "", fontsize=small)
+    _ = ax.set_xlabel(_measured(shown), fontsize=small)
     ax.locator_params(axis="x", nbins=4)
     ax.tick_params(labelsize=small, colors=INK)
     ax.grid(axis="y", color=PALE, linewidth=0.5)
     ax.set_axisbelow(True)
     _axes.titled(ax, TITLES[shown.method])
     _bare(ax)
+
+
+def _measured(shown: TokenAttention) -> str:
+    """What the scores of a method are."""
+    if shown.method != "flow":
+        return {"raw": "attention", "rollout": "share"}[shown.method]
+    # Corrected for the receptive field, rows sum to one as well.
+    shares = shown.settings.get("normalized") or shown.settings.get("receptive_field")
+    return "flow, shares of its sum" if shares else "flow"
 
 
 def _handle(place: int) -> Any:

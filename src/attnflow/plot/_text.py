@@ -114,7 +114,8 @@ def text(
     Attention rollout, layer 6, from 1 key
     the[0.20] key[0.80]
     """
-    position = token_attention.queries[checked_query(token_attention, query)]
+    place = checked_query(token_attention, query)
+    position = token_attention.queries[place]
     chosen = max(token_attention.layers) if layer is None else layer
     scores = token_attention.row(chosen, position)
     # Of segments, or of the nodes of another layer, the names are not those of positions.

@@ -20,7 +20,7 @@ With attention or a graph the page computes raw attention and rollout itself. An
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, cast
 
 from attnflow.attention import Attention
 from attnflow.checked import Floats
@@ -101,7 +101,10 @@ def _title(title: object) -> str:
     if title is None:
         return _TITLE
     if not isinstance(title, str) or not title.strip():
-        raise InputError(f"title is {title!r}; a text is wanted, or None for {_TITLE!r}")
+        raise InputError(
+            f"title is {title!r}; a text is wanted: give some words, or leave title out for "
+            f"{_TITLE!r}"
+        )
     return title
 
 
@@ -117,7 +120,10 @@ def _names(found: Content) -> list[list[str]] | None:
 
 def _attention(attention: Attention | None, *, heads: object) -> dict[str, Any] | None:
     if not isinstance(heads, bool | None):
-        raise InputError(f"heads is {heads!r}; True, False or None, for those that are small")
+        raise InputError(
+            f"heads is {heads!r}; True is wanted for every head, or False for their mean; leave it "
+            "out for every head where they are small"
+        )
     if attention is None:
         if heads:
             raise InputError(
@@ -127,7 +133,12 @@ def _attention(attention: Attention | None, *, heads: object) -> dict[str, Any] 
         return None
     graph = attention.graph(residual=0.0)
     each = as_shares(attention.weights) if _with_heads(attention, asked=heads) else None
-    return {"mean": as_shares(graph.layers), "heads": each, "residual": 0.5}
+    return {"mean": as_shares(graph.layers), "heads": each, "residual": _residual()}
+
+
+def _residual() -> float:
+    """The residual that graphs have by default, asked of the smallest one."""
+    return cast("float", Attention([[[[1.0]]]]).graph().settings["residual"])
 
 
 def _with_heads(attention: Attention, *, asked: bool | None) -> bool:

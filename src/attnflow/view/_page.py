@@ -1,5 +1,7 @@
 """`to_html`: one interactive page, whole in one text."""
 
+import base64
+import hashlib
 import html
 import re
 import textwrap
@@ -13,6 +15,12 @@ from attnflow.view._modules import joined, page_file
 from attnflow.view._shown import Shown
 
 _MARK = re.compile(r"\{\{(\w+)\}\}")
+# What the page may do: run its own script, and nothing that came with a token or a text; load and
+# ask nothing. Pictures that are saved go through blob:.
+_POLICY = (
+    "default-src 'none'; script-src '{script}'; style-src 'unsafe-inline'; img-src data: blob:; "
+    "base-uri 'none'; form-action 'none'"
+)
 # Characters of the text in the title of a browser's tab; chosen: tabs show fewer.
 _TITLE_WIDTH = 60
 
@@ -88,14 +96,25 @@ def to_html(
 
 def page_of(document: dict[str, Any]) -> str:
     """The page of a document that `page_data` made."""
+    script = joined("page-start.js")
     parts = {
+        "policy": _POLICY.format(script=_digest(script)),
         "title": html.escape(_tab_title(document)),
         "style": page_file("page.css"),
         "data": script_json(document),
-        "script": joined("page-start.js"),
+        "script": script,
     }
     # In one pass, so that a mark in what is put in stays what it is.
     return _MARK.sub(lambda mark: parts[mark[1]], page_file("page.html"))
+
+
+def _digest(script: str) -> str:
+    """What a policy names a script by.
+
+    >>> _digest("")
+    'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='
+    """
+    return f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"
 
 
 def _tab_title(document: dict[str, Any]) -> str:

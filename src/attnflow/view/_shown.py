@@ -226,5 +226,8 @@ def _one_of(value: object, name: str, known: Sequence[int]) -> int:
         several = {"layer": "layers", "query": "queries"}[name]
         ends = f"{known[0]} to {known[-1]}" if len(known) > 1 else str(known[0])
         gaps = ", not all of them" if len(known) < 1 + known[-1] - known[0] else ""
-        raise InputError(f"{name} is {number}; {several} to be shown are {ends}{gaps}")
+        raise InputError(
+            f"{name} is {number}; {several} to be shown are {ends}{gaps}: give one of them, or "
+            f"leave {name} out"
+        )
     return number

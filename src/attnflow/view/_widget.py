@@ -68,10 +68,10 @@ class Frame:
         self.page = page
 
     def _repr_html_(self) -> str:
-        # It may run its script, save a picture and copy a link, and reach nothing of the notebook.
+        # It may run its script and save a picture, and reaches nothing of the notebook.
         return (
             f'<iframe srcdoc="{html.escape(self.page)}" '
-            'sandbox="allow-scripts allow-downloads" allow="clipboard-write" '
+            'sandbox="allow-scripts allow-downloads" '
             f'title="token attention" style="width:100%;height:{_HEIGHT}px;border:0"></iframe>'
         )
 

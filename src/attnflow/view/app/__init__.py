@@ -1,7 +1,7 @@
 """The interactive page as a local web app, and an HTTP API that other programs can call."""
 
-from attnflow.view.app._create import create_app
+from attnflow.view.app._create import create_app, require_packages
 from attnflow.view.app._limits import Limits
-from attnflow.view.app._serve import serve
+from attnflow.view.app._serve import is_loopback, listening, serve
 
-__all__ = ["Limits", "create_app", "serve"]
+__all__ = ["Limits", "create_app", "is_loopback", "listening", "require_packages", "serve"]

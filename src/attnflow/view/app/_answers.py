@@ -27,22 +27,25 @@ class Answers:
         self.limits = limits
         self.jobs = Jobs(limits)
 
-    async def whole(self, ask: Ask, receive: Receive) -> bytes:
-        """The answer as JSON; a Refusal where there is none, ClientGone where nobody reads it."""
-        async with aclosing(self._parts(ask, receive)) as parts:
+    async def whole(self, ask: Ask, receive: Receive, deadline: float) -> bytes:
+        """The answer as JSON; a Refusal where there is none, ClientGone where nobody reads it.
+
+        `deadline` is in the time of the event loop.
+        """
+        async with aclosing(self._parts(ask, receive, deadline)) as parts:
             async for kind, content in parts:
                 if kind == "result":
                     return content
         raise AssertionError("a job ends with a result or raises")
 
-    async def lines(self, ask: Ask, receive: Receive) -> AsyncGenerator[bytes]:
+    async def lines(self, ask: Ask, receive: Receive, deadline: float) -> AsyncGenerator[bytes]:
         """Lines of JSON: how far the work is, then the answer or why there is none.
 
         What is refused before any work is raised before the first line.
         """
         begun = False
         try:
-            async with aclosing(self._parts(ask, receive)) as parts:
+            async with aclosing(self._parts(ask, receive, deadline)) as parts:
                 async for kind, content in parts:
                     begun = True
                     yield b'{"%s":%s}\n' % (kind.encode(), content)
@@ -53,8 +56,9 @@ class Answers:
                 raise
             yield refusal.body() + b"\n"
 
-    async def _parts(self, ask: Ask, receive: Receive) -> AsyncGenerator[tuple[str, bytes]]:
-        deadline = asyncio.get_running_loop().time() + self.limits.seconds
+    async def _parts(
+        self, ask: Ask, receive: Receive, deadline: float
+    ) -> AsyncGenerator[tuple[str, bytes]]:
         question = self._question(ask)
         key = question.key()
         content = self.jobs.kept(key)

@@ -22,8 +22,8 @@ from attnflow.view.app._files import File, files, made_file
 from attnflow.view.app._guard import Guard
 from attnflow.view.app._jobs import ClientGone
 from attnflow.view.app._limits import Limits
-from attnflow.view.app._posts import Posts
-from attnflow.view.app._refusal import Refusal
+from attnflow.view.app._posts import DEADLINE, Posts
+from attnflow.view.app._refusal import Code, Refusal
 from attnflow.view.app._shapes import Ask, Explained, Health, Models
 
 _EXPLAIN, _STREAM = "/api/explain", "/api/explain/stream"
@@ -75,7 +75,7 @@ def _add_explain(app: FastAPI, answers: Answers) -> None:
         A client that closes the connection ends the work.
         """
         try:
-            content = await answers.whole(ask, request.receive)
+            content = await answers.whole(ask, request.receive, request.scope[DEADLINE])
         except ClientGone:
             return Response(status_code=_NOBODY_READS)
         return Response(content, media_type="application/json")
@@ -98,7 +98,7 @@ def _add_explain(app: FastAPI, answers: Answers) -> None:
 
         What goes wrong once the work has begun is the last line, and the status is 200.
         """
-        lines = answers.lines(ask, request.receive)
+        lines = answers.lines(ask, request.receive, request.scope[DEADLINE])
         # Waited for here, so that what is refused before any work has a status of its own.
         first = await anext(lines, b"")
 
@@ -141,8 +141,8 @@ def _add_errors(app: FastAPI) -> None:
         return _response(Refusal(422, "invalid", _first_of(error.errors())))
 
     @app.exception_handler(HTTPException)
-    async def other(request: Request, error: HTTPException) -> Response:
-        said = {
+    async def forbidden(request: Request, error: HTTPException) -> Response:
+        said: dict[int, tuple[Code, str]] = {
             400: ("invalid", "the body cannot be read as JSON; send one JSON object"),
             404: ("not_found", "there is nothing at this address; see /docs for what there is"),
             405: (
@@ -150,12 +150,13 @@ def _add_errors(app: FastAPI) -> None:
                 f"{request.method} is not for this address; see /docs for what is",
             ),
         }
-        code, message = said.get(error.status_code, ("http", str(error.detail)))
+        other: tuple[Code, str] = ("http", f"{error.detail}; see /docs for what there is")
+        code, message = said.get(error.status_code, other)
         # Not readable is not valid: clients need no two statuses for it.
         status = 422 if error.status_code == 400 else error.status_code
         return _response(Refusal(status, code, message, dict(error.headers or {})))
 
-    _ = refused, invalid, other
+    _ = refused, invalid, forbidden
 
 
 def _first_of(errors: Sequence[Any]) -> str:

@@ -1,9 +1,10 @@
 """The app's OpenAPI description: what clients can rely on, the limits of this app included."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from attnflow.view.app._answers import Answers
+from attnflow.view.app._refusal import Code
 from attnflow.view.app._shapes import Line, Problem
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ _PLACE = "#/components/schemas/{model}"
 REFERENCE_TO_LINE = {"$ref": _PLACE.format(model="Line")}
 
 # Code → when.
-CODES = {
+CODES: Mapping[Code, str] = {
     "invalid": "the body is not JSON, or a field is missing, unknown or of the wrong kind",
     "text_too_long": "the text has too many characters",
     "too_many_tokens": "the text has too many tokens",
@@ -30,6 +31,7 @@ CODES = {
     "too_slow": "the answer was not there in time",
     "not_found": "there is nothing at this address",
     "method_not_allowed": "the address is for another method",
+    "http": "what else HTTP does not allow here; the status says what",
     "internal": "an error that nobody thought of",
 }
 

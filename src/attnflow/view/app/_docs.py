@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
+from attnflow.view.app._refusal import Code
+
 _PAGE = """<!doctype html>
 <html lang="en">
 <head>
@@ -37,7 +39,7 @@ _EXAMPLE = """curl http://127.0.0.1:8765/api/explain \\
   -d '{"text": "the key to the cabinets"}'"""
 
 
-def docs_page(description: Mapping[str, Any], codes: Mapping[str, str]) -> str:
+def docs_page(description: Mapping[str, Any], codes: Mapping[Code, str]) -> str:
     """The page for an OpenAPI description and the codes of errors."""
     shapes = description["components"]["schemas"]
     operations = [

@@ -17,7 +17,10 @@ from attnflow.view.app._refusal import (
 
 _LOG = logging.getLogger(__name__)
 # Bound to, it stands for every address of the machine; among the hosts, for every address.
-ANY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - compared with, not bound to
+# Each with one that a browser can open.
+ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared with, not bound to
+# As RFC 6455 counts: against what the server allows.
+_NOT_ALLOWED = 1008
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 # Nothing but our own files is loaded or asked; the icon of the tab, an empty one, is in the page.
@@ -50,6 +53,8 @@ class Guard:
         """Refuse what is meant for another host; an error that nobody thought of is an answer."""
         if scope["type"] == "lifespan":
             return await self._app(scope, receive, send)
+        if scope["type"] != "http":  # nothing here is a websocket, whatever host it names
+            return await send({"type": "websocket.close", "code": _NOT_ALLOWED})
         begun = False
 
         async def send_guarded(message: Message) -> None:

@@ -22,7 +22,7 @@ class Limits:
     queue
         Requests that wait for their turn.
     seconds
-        From a request to its answer, waiting included.
+        From a request to its answer: the body, which has at most ten of them, waiting and work.
     cache
         Bytes of results that are kept; 0 keeps none.
 

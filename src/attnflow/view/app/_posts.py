@@ -6,6 +6,11 @@ from urllib.parse import urlsplit
 from attnflow.view.app._limits import Limits
 from attnflow.view.app._refusal import Application, Message, Receive, Refusal, Scope, Send
 
+# Where the request keeps the moment at which its answer must be there, in the event loop's time.
+DEADLINE = "attnflow.deadline"
+# Seconds for a body to arrive. Chosen: a body of the largest size over a slow mobile line.
+_BODY_SECONDS = 10.0
+
 
 class Posts:
     """ASGI middleware for the paths that are posted to."""
@@ -19,6 +24,8 @@ class Posts:
         """Check the request and hand it on with its body read."""
         if scope["type"] != "http" or scope["method"] != "POST" or scope["path"] not in self._paths:
             return await self._app(scope, receive, send)
+        # One clock for all of it: what the body takes is gone for the work.
+        scope[DEADLINE] = asyncio.get_running_loop().time() + self._limits.seconds
         try:
             headers = {name.decode("latin-1"): v.decode("latin-1") for name, v in scope["headers"]}
             _check_origin(headers)
@@ -34,8 +41,9 @@ class Posts:
         if said.isascii() and said.isdigit() and int(said[:20]) > self._limits.body:
             raise self._too_large()
         body = bytearray()
+        seconds = min(_BODY_SECONDS, self._limits.seconds)
         try:
-            async with asyncio.timeout(self._limits.seconds):
+            async with asyncio.timeout(seconds):
                 while True:
                     message = await receive()
                     body += message.get("body", b"")
@@ -47,7 +55,7 @@ class Posts:
             raise Refusal(
                 408,
                 "body_too_slow",
-                f"the body was not there after {self._limits.seconds:g} seconds; send it at once",
+                f"the body was not there after {seconds:g} seconds; send it at once",
                 {"connection": "close"},
             ) from None
 

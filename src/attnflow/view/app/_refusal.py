@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from attnflow.errors import InputError, UnsupportedModelError
 
@@ -13,8 +13,27 @@ Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
 Application: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-# The library's advice that is about its Python functions alone.
-_PYTHON_ONLY = ", or pass truncate=True to cut it off there"
+# What programs tell refusals apart by; `_describe.CODES` says when each comes.
+Code: TypeAlias = Literal[
+    "invalid",
+    "text_too_long",
+    "too_many_tokens",
+    "unknown_model",
+    "input",
+    "unsupported_model",
+    "cross_origin",
+    "not_json",
+    "body_too_large",
+    "body_too_slow",
+    "unknown_host",
+    "busy",
+    "stopping",
+    "too_slow",
+    "not_found",
+    "method_not_allowed",
+    "http",
+    "internal",
+]
 
 
 class Refusal(Exception):  # noqa: N818 - not an error of ours, but an answer
@@ -25,11 +44,11 @@ class Refusal(Exception):  # noqa: N818 - not an error of ours, but an answer
     """
 
     def __init__(
-        self, status: int, code: str, message: str, headers: dict[str, str] | None = None
+        self, status: int, code: Code, message: str, headers: dict[str, str] | None = None
     ) -> None:
         super().__init__(message)
         self.status = status
-        self.code = code
+        self.code: Code = code
         self.headers = headers or {}
 
     def document(self) -> dict[str, Any]:
@@ -53,9 +72,9 @@ class Refusal(Exception):  # noqa: N818 - not an error of ours, but an answer
 
 
 def of_library(error: InputError | UnsupportedModelError) -> Refusal:
-    """The library's own words, less what only callers in Python can do."""
-    code = "unsupported_model" if isinstance(error, UnsupportedModelError) else "input"
-    return Refusal(422, code, str(error).replace(_PYTHON_ONLY, ""))
+    """The library's own words, whole."""
+    unsupported = isinstance(error, UnsupportedModelError)
+    return Refusal(422, "unsupported_model" if unsupported else "input", str(error))
 
 
 def unexpected() -> Refusal:

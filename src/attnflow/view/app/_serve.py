@@ -10,8 +10,14 @@ from typing import Any
 from attnflow.errors import InputError
 from attnflow.models import Loaded
 from attnflow.view.app._create import create_app, require_packages
-from attnflow.view.app._guard import LOOPBACK
+from attnflow.view.app._guard import ANY_ADDRESS, LOOPBACK
 from attnflow.view.app._limits import Limits
+
+# Open at a time. Chosen: several for each of a hundred browsers, and below the 1024 files that a
+# process may commonly have open.
+_CONNECTIONS = 500
+# Seconds that answers under way have to end. Chosen: as long as people wait after Ctrl-C.
+_STOPPING = 5
 
 
 def serve(
@@ -99,8 +105,7 @@ def _not_free(host: str, port: int, reason: Exception) -> InputError:
 
 def _address(door: socket.socket) -> str:
     host, port = str(door.getsockname()[0]), door.getsockname()[1]
-    # An address that stands for all of them is none that a browser can open.
-    shown = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
+    shown = ANY_ADDRESS.get(host, host)
     return f"http://{f'[{shown}]' if ':' in shown else shown}:{port}/"
 
 
@@ -113,8 +118,20 @@ def _run(app: Any, door: socket.socket) -> None:
             app.state.answers.jobs.close()
             await super().shutdown(sockets)
 
-    # Texts are not in addresses, but those of requests are nobody's business either.
-    config = uvicorn.Config(
-        app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=5
+    Server(configured(app)).run(sockets=[door])
+
+
+def configured(app: Any, *, connections: int = _CONNECTIONS) -> Any:
+    """How uvicorn runs the app; a request beyond `connections` of them is answered with 503."""
+    import uvicorn
+
+    return uvicorn.Config(
+        app,
+        ws="none",
+        log_level="warning",
+        # Texts are not in addresses, but those of requests are nobody's business either.
+        access_log=False,
+        server_header=False,
+        limit_concurrency=connections,
+        timeout_graceful_shutdown=_STOPPING,
     )
-    Server(config).run(sockets=[door])

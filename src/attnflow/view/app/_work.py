@@ -12,8 +12,7 @@ from typing import Any
 
 from attnflow.explain import explain
 from attnflow.explanation_document import explanation_document
-from attnflow.models import Loaded
-from attnflow.models._encode import encode
+from attnflow.models import Loaded, count_tokens, token_limit
 from attnflow.view import page_data
 from attnflow.view.app._jobs import Progress, Report
 from attnflow.view.app._limits import Limits
@@ -59,14 +58,24 @@ def worked_out(question: Question, loaded: Loaded, limits: Limits, report: Repor
 
 
 def _check_tokens(text: str, loaded: Loaded, limits: Limits) -> None:
-    """Refuse a text of too many tokens before the model sees any."""
-    count = len(encode(loaded.tokenizer, text, limit=None, truncate=False).ids)
+    """Refuse a text of too many tokens before the model sees any.
+
+    For the app, and for the model: what the library advises there is for callers in Python.
+    """
+    count = count_tokens(loaded.tokenizer, text)
     if count > limits.tokens:
         raise Refusal(
             422,
             "too_many_tokens",
             f"the text has {count} tokens, and at most {limits.tokens} are allowed; shorten it, or "
             "raise --max-tokens where the app is started",
+        )
+    most = token_limit(loaded.model)
+    if most is not None and count > most:
+        raise Refusal(
+            422,
+            "too_many_tokens",
+            f"the text has {count} tokens, and the model takes {most}; shorten it",
         )
 
 

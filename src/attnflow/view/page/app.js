@@ -5,8 +5,10 @@
  * in no log of any server.
  */
 
+import { putHash } from "./link.js";
 import { mount } from "./widget.js";
 
+const AWAY = "the app does not answer; start it again where it was started: attnflow serve";
 const SHOW_WORK_AFTER = 200; // milliseconds; chosen: what is quicker would only flicker
 
 const part = (name) => document.getElementById(name);
@@ -26,22 +28,22 @@ function toLink({ text, model, view }) {
   return `#${fields}`;
 }
 
-/** Put what is shown into the link. */
-function keep(what) {
+/* The answer -------------------------------------------------------------------------------- */
+
+/** What comes over the network; that it does not come is said in every browser otherwise. */
+async function arrived(coming) {
   try {
-    history.replaceState(null, "", toLink(what));
-  } catch {
-    // Browsers refuse more than some hundred changes in half a minute; the next one is kept again.
+    return await coming;
+  } catch (reason) {
+    throw reason.name === "AbortError" ? reason : new Error(AWAY, { cause: reason });
   }
 }
-
-/* The answer -------------------------------------------------------------------------------- */
 
 async function* linesOf(response) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
-    const { value, done } = await reader.read();
+    const { value, done } = await arrived(reader.read());
     if (done) return;
     const lines = (rest + value).split("\n");
     rest = lines.pop();
@@ -51,12 +53,13 @@ async function* linesOf(response) {
 
 /** The answer to a text; `onStep` is told how far it is. What goes wrong is an Error in plain words. */
 async function answer({ text, model }, signal, onStep) {
-  const response = await fetch("/api/explain/stream", {
+  const asked = {
     method: "POST",
     headers: { "Content-Type": "application/json" },
     body: JSON.stringify({ text, ...(model ? { model } : {}), page: true }),
     signal,
-  });
+  };
+  const response = await arrived(fetch("/api/explain/stream", asked));
   if (!response.ok) throw new Error(await reasonOf(response));
   for await (const line of linesOf(response)) {
     if (line.progress) onStep(line.progress);
@@ -82,11 +85,8 @@ function say(sentence, { seen = false } = {}) {
   part("status").textContent = sentence;
 }
 
-function complain(reason) {
-  // Looked for by hand: a failed fetch says in every browser something else.
-  const away = reason instanceof TypeError;
-  const said = away ? "the app does not answer; start it again where it was started: attnflow serve" : reason.message;
-  part("wrong").textContent = `${said.charAt(0).toUpperCase()}${said.slice(1)}.`;
+function complain({ message }) {
+  part("wrong").textContent = `${message.charAt(0).toUpperCase()}${message.slice(1)}.`;
 }
 
 function showStep({ state, done, total, passes }) {
@@ -119,7 +119,8 @@ function clear() {
 function show({ text, model, view }, result) {
   clear();
   const place = part("result").appendChild(document.createElement("div"));
-  const handle = mount(place, result.page, { state: view, onState: (state) => keep({ text, model, view: state }) });
+  const linkOf = (state) => toLink({ text, model, view: state });
+  const handle = mount(place, result.page, { state: view, linkOf, onState: (state) => putHash(linkOf(state)) });
   shown = { text, model, handle };
   const { label, probabilities } = result.prediction;
   const unknown = [...new Set(Object.values(result.unknown))];
@@ -177,7 +178,7 @@ function follow() {
   part("text").value = wanted.text;
   if (wanted.model) chooseModel(wanted.model);
   if (wanted.text === "") {
-    underWay?.abort();
+    leave();
     clear();
     say("");
     part("wrong").textContent = "";
@@ -187,6 +188,14 @@ function follow() {
   const there = shown !== null && underWay === null && shown.text === wanted.text && shown.model === part("model").value;
   if (there) shown.handle.show(wanted.view);
   else void run(wanted);
+}
+
+/** Let go of the request that runs, without a word: people went away from it. */
+function leave() {
+  const left = underWay;
+  underWay = null;
+  left?.abort();
+  showWork(false);
 }
 
 function chooseModel(name) {
@@ -204,7 +213,7 @@ async function begin() {
   });
   globalThis.addEventListener("popstate", follow);
   try {
-    const response = await fetch("/api/models");
+    const response = await arrived(fetch("/api/models"));
     if (!response.ok) throw new Error(await reasonOf(response));
     for (const { name } of (await response.json()).models) part("model").add(new Option(name, name));
   } catch (reason) {

@@ -5,7 +5,7 @@
  */
 
 import { arrayPart } from "./arrays.js";
-import { makeRowsShares } from "./numbers.js";
+import { makeRowsShares, mergedMatrix } from "./numbers.js";
 
 export class Edges {
   /** @param {object} data the document, with "attention" or "graph" */
@@ -16,6 +16,7 @@ export class Edges {
     this.heads = this.attention?.heads ? this.attention.heads.shape[1] : 0;
     this.defaults = { head: -1, residual: this.attention?.residual ?? 0 };
     this.decoded = new Map();
+    this.counted = new Map();
   }
 
   get layers() {
@@ -56,6 +57,26 @@ export class Edges {
   }
 
   /**
+   * How many edges with a weight each node of a layer has below it, and each node under it above.
+   *
+   * @param {Settings} settings whose residual is an edge to itself for every node
+   * @param {number[][]} [pieces] of words, where edges between words are counted
+   * @returns {{below: Uint32Array, above: Uint32Array}}
+   */
+  degrees(layer, { head, residual }, pieces) {
+    const key = `${layer} ${head} ${residual > 0} ${Boolean(pieces)}`;
+    if (!this.counted.has(key)) {
+      const W = this.weights(layer, head);
+      const columns = this.sizes[layer - 1];
+      const there = Float32Array.from(W, (weight) => Number(weight > 0));
+      if (residual > 0) for (let node = 0; node < columns; node++) there[node * (columns + 1)] = 1;
+      const merged = pieces ? mergedMatrix(there, columns, pieces, pieces) : there;
+      this.counted.set(key, degreesOf(merged, pieces?.length ?? columns));
+    }
+    return this.counted.get(key);
+  }
+
+  /**
    * Capacities of layers 1…`layer` for flow: (1 − r) W + r I, the head alone at the layer itself.
    *
    * @param {Settings} settings
@@ -69,6 +90,16 @@ export class Edges {
     }
     return matrices;
   }
+}
+
+function degreesOf(matrix, columns) {
+  const [below, above] = [new Uint32Array(matrix.length / columns), new Uint32Array(columns)];
+  matrix.forEach((weight, at) => {
+    if (!(weight > 0)) return;
+    below[Math.floor(at / columns)]++;
+    above[at % columns]++;
+  });
+  return { below, above };
 }
 
 function mixed(W, size, residual) {

@@ -1,5 +1,6 @@
 /** Flow where the document does not hold it: other heads, another residual, other positions. */
 
+import { keepLast, settingsKey } from "./kept.js";
 import { maxFlow, maxFlowValue } from "./maxflow.js";
 
 /** Edges looked at for a row: edges of the graph by tokens. Chosen: about a second, in slices. */
@@ -8,6 +9,9 @@ const ROW_LIMIT = 2e6;
 const ALL_LIMIT = 1.5e7;
 /** Edges of the graph where one pair is solved. Chosen: what takes a good second at most. */
 const PAIR_LIMIT = 8e5;
+/** Pairs, and heads and residuals with all their rows, that are kept. Chosen: what a person goes back to. */
+const PAIRS_KEPT = 4;
+const SETTINGS_KEPT = 8;
 
 export class Flows {
   /**
@@ -17,8 +21,9 @@ export class Flows {
   constructor(edges, slices) {
     this.edges = edges;
     this.slices = slices;
-    this.rows = new Map();
+    this.rows = new Map(); // settings → place → row
     this.pairs = new Map();
+    this.solved = 0; // rows so far
   }
 
   get solvesRows() {
@@ -27,7 +32,7 @@ export class Flows {
 
   get solvesAll() {
     const sources = this.edges.sizes.slice(1).reduce((sum, size) => sum + size, 0);
-    return this.edges.count * this.edges.sizes[0] * sources <= ALL_LIMIT;
+    return this.solvesRows && this.edges.count * this.edges.sizes[0] * sources <= ALL_LIMIT;
   }
 
   get solvesPairs() {
@@ -36,17 +41,18 @@ export class Flows {
 
   /** Flow from a node to all tokens, or null while it is being solved. */
   row(layer, node, settings) {
-    const key = flowKey(layer, node, settings);
-    if (!this.rows.has(key)) this.slices.want(key, () => this.solveRow(key, layer, node, settings));
-    return this.rows.get(key) ?? null;
+    const known = this.known(layer, node, settings);
+    const key = `${placeKey(layer, node)} ${settingsKey(settings)}`;
+    if (!known) this.slices.want(key, () => this.solveRow(layer, node, settings));
+    return known ?? this.known(layer, node, settings);
   }
 
   /** The row if it has been solved; asks for nothing. */
   known(layer, node, settings) {
-    return this.rows.get(flowKey(layer, node, settings)) ?? null;
+    return this.rows.get(settingsKey(settings))?.get(placeKey(layer, node)) ?? null;
   }
 
-  *solveRow(key, layer, node, settings) {
+  *solveRow(layer, node, settings) {
     const sizes = this.edges.sizes.slice(0, layer + 1);
     const capacities = this.edges.capacities(layer, settings);
     const row = new Float64Array(sizes[0]);
@@ -54,43 +60,33 @@ export class Flows {
       row[sink] = maxFlowValue(capacities, sizes, node, sink);
       yield;
     }
-    this.rows.set(key, row);
+    const rows = this.rows.get(settingsKey(settings)) ?? new Map();
+    keepLast(this.rows, settingsKey(settings), rows.set(placeKey(layer, node), row), SETTINGS_KEPT);
+    this.solved++;
   }
 
-  /** Ask for all rows, those of the layer of interest first; how many are not there yet. */
-  wantAll(settings) {
-    let missing = 0;
-    for (let layer = 1; layer <= this.edges.layers; layer++) {
-      for (let node = 0; node < this.edges.sizes[layer]; node++) {
-        if (!this.known(layer, node, settings)) missing++;
-      }
-    }
-    if (missing) this.slices.want(`all ${settings.head} ${settings.residual}`, () => this.solveAll(settings));
-    return missing;
+  /** Ask for many rows at once, as [layer, node]. */
+  wantAll(places, settings) {
+    this.slices.want(`all ${settingsKey(settings)}`, () => this.solveAll(places, settings));
   }
 
-  *solveAll(settings) {
-    for (let layer = 1; layer <= this.edges.layers; layer++) {
-      for (let node = 0; node < this.edges.sizes[layer]; node++) {
-        const key = flowKey(layer, node, settings);
-        if (!this.rows.has(key)) yield* this.solveRow(key, layer, node, settings);
-      }
+  *solveAll(places, settings) {
+    for (const [layer, node] of places) {
+      if (!this.known(layer, node, settings)) yield* this.solveRow(layer, node, settings);
     }
   }
 
   /** One pair with its flow over the edges and its cut; null where the graph is too large. */
   pair(layer, node, sink, settings) {
     if (!this.solvesPairs) return null;
-    const key = `${flowKey(layer, node, settings)} ${sink}`;
+    const key = `${placeKey(layer, node)} ${sink} ${settingsKey(settings)}`;
     if (!this.pairs.has(key)) {
       const capacities = this.edges.capacities(layer, settings);
       const found = maxFlow(capacities, this.edges.sizes.slice(0, layer + 1), node, sink);
-      this.pairs.set(key, { ...found, capacities });
+      keepLast(this.pairs, key, { ...found, capacities }, PAIRS_KEPT);
     }
     return this.pairs.get(key);
   }
 }
 
-function flowKey(layer, node, { head, residual }) {
-  return `${layer} ${node} ${head} ${residual}`;
-}
+const placeKey = (layer, node) => `${layer} ${node}`;

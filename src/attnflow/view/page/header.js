@@ -1,24 +1,25 @@
 /** The head of the page: title, text, and what the model answered. */
 
 import { make } from "./dom.js";
-import { percentText, positionText, visibleName } from "./wording.js";
+import { percentText, visibleName } from "./wording.js";
 
 /** Answers that are shown; chosen: more is noise. */
 const ANSWERS = 5;
 
-export function headerOf(data) {
-  const header = make("header", {}, make("div", { class: "about" }, make("h1", {}, data.title)));
+/** @param {object} data @param {number} level of the title's heading */
+export function headerOf(data, level) {
+  const title = make(`h${level}`, { class: "title" }, data.title);
+  const header = make("header", {}, make("div", { class: "about" }, title));
   if (data.text) header.firstChild.append(make("p", { class: "read", title: data.text }, data.text));
-  if (data.prediction) header.append(predictionOf(data.prediction, data.tokens));
+  if (data.prediction) header.append(predictionOf(data.prediction));
   return header;
 }
 
-function predictionOf({ label, probabilities, position }, tokens) {
+function predictionOf({ label, probabilities, position }) {
   const best = Object.entries(probabilities)
     .sort(([, a], [, b]) => b - a)
     .slice(0, ANSWERS);
-  const place =
-    position === null || position === undefined ? "" : ` at ${positionText(position, tokens[position] ?? "")}`;
+  const place = position === null || position === undefined ? "" : ` at position ${position}`;
   const list = make(
     "ul",
     {},

@@ -11,12 +11,24 @@ export const LABEL_SIZE = 12;
 /** Pixels. Chosen by eye: columns that still show as columns, and that need no more room. */
 const LEAST_COLUMN = 2;
 const MOST_COLUMN = 84;
-/** Columns that slanted and upright labels need so as not to touch. */
+/** Columns that slanted and upright labels need so as not to touch; chosen by eye. */
 const SLANTED_FROM = 18;
 export const UPRIGHT_FROM = 9;
+/** Pixels that a label, the strip of scores and a track of bars have at most. Chosen by eye, as all below. */
 const LABEL_WIDTH = 104;
 const STRIP = 14;
 const TRACK = 30;
+/** Width of a panel under which layers have short names, and the room that names have there and elsewhere. */
+const NARROW = 420;
+const NAMES = { narrow: 30, wide: 62 };
+/** What is left free: right of the columns, above the rows, under the nodes, and around labels and tracks. */
+const RIGHT = 12;
+const ABOVE = { cells: 6, nodes: 12 };
+const UNDER_NODES = 10;
+const AROUND_LABELS = 6;
+const AROUND_TRACKS = 8;
+/** A node's radius in pixels, and as a share of its column. */
+const RADIUS = { least: 0.8, most: 4.5, share: 0.32 };
 const SLANT = Math.SQRT1_2; // labels at 45 degrees
 
 let measuring = null;
@@ -44,7 +56,7 @@ export function fittingName(name, width = LABEL_WIDTH, size = LABEL_SIZE) {
 
 /** The width of a column in a panel of this width; panels stand one below the other where it is too small. */
 export function columnWidth(width, size, left) {
-  return Math.min(MOST_COLUMN, (width - left - 14) / size);
+  return Math.min(MOST_COLUMN, (width - left - RIGHT - 2) / size);
 }
 
 /**
@@ -60,20 +72,19 @@ export function columnWidth(width, size, left) {
  * @param {boolean} wanted.cells whether rows are cells of a heat map, and not nodes of a graph
  */
 export function panelLayout({ width, rows, size, names, tracks, zoom, cells }) {
-  const narrow = width < 420;
+  const narrow = width < NARROW;
   const widest = Math.max(...rows.map(size), names.length);
   const gap = rowGap(rows.length, cells);
-  const base = narrow ? 30 : 62;
+  const base = narrow ? NAMES.narrow : NAMES.wide;
   const column = Math.max(LEAST_COLUMN, columnWidth(width, widest, base)) * zoom;
   const labels = labelled(names, column);
   const left = Math.max(base, labels.before);
-  const right = 12;
   const across = column * widest;
-  const top = cells ? 6 : 12;
+  const top = cells ? ABOVE.cells : ABOVE.nodes;
   const bottom = top + (cells ? rows.length : rows.length - 1) * gap;
-  const strip = cells ? bottom : bottom + 10; // under the nodes of the input
-  const labelTop = strip + (cells ? 6 : STRIP + 6);
-  const trackTop = labelTop + labels.height + 8;
+  const strip = cells ? bottom : bottom + UNDER_NODES;
+  const labelTop = strip + (cells ? 0 : STRIP) + AROUND_LABELS;
+  const trackTop = labelTop + labels.height + AROUND_TRACKS;
   const layout = {
     cells,
     rows,
@@ -91,9 +102,9 @@ export function panelLayout({ width, rows, size, names, tracks, zoom, cells }) {
     stripHeight: STRIP,
     trackHeight: TRACK,
     tracks,
-    radius: Math.max(0.8, Math.min(4.5, 0.32 * column)),
-    width: Math.ceil(left + across + right),
-    height: Math.ceil(trackTop + tracks * (TRACK + 8) + 2),
+    radius: Math.max(RADIUS.least, Math.min(RADIUS.most, RADIUS.share * column)),
+    width: Math.ceil(left + across + RIGHT),
+    height: Math.ceil(trackTop + tracks * (TRACK + AROUND_TRACKS) + 2),
     /** The middle of a node's column. */
     x: (layer, node) => left + ((node + 0.5) * across) / size(layer),
     /** The middle of a layer's row. */

@@ -1,12 +1,13 @@
 /** Tokens or words: what a node of the picture is called, and which positions it stands for. */
 
-import { mergedMatrix } from "./numbers.js";
+import { mergedMatrix, mergedRow } from "./numbers.js";
 
 export class Level {
   /** @param {object} data the document @param {boolean} words */
   constructor(data, words) {
     this.data = data;
     this.pieces = words && hasWords(data) ? data.words.pieces : null;
+    this.readable = readableTokens(data);
     this.wordOf = [];
     this.pieces?.forEach((pieces, word) => pieces.forEach((piece) => (this.wordOf[piece] = word)));
   }
@@ -21,8 +22,13 @@ export class Level {
     return this.data.names ? this.data.names[layer] : this.data.tokens;
   }
 
-  name(layer, node) {
-    return this.names(layer)[node] ?? String(node);
+  /** The same for people to read: where pieces carry the marks of their tokenizer, the text itself. */
+  labels(layer) {
+    return this.pieces || this.data.names ? this.names(layer) : this.readable;
+  }
+
+  label(layer, node) {
+    return this.labels(layer)[node] ?? String(node);
   }
 
   /** Positions behind a node. */
@@ -45,7 +51,7 @@ export class Level {
 
   /**
    * Edges between positions as edges between nodes: the mean over the pieces that take, or with
-   * `added` their sum, and the sum over the pieces that give.
+   * `added`, where the block has sums, their sum; and the sum over the pieces that give.
    *
    * @param {import("./strongest.js").Block} block
    * @returns {import("./strongest.js").Block}
@@ -54,11 +60,30 @@ export class Level {
     if (!this.pieces) return block;
     const { nodes, above } = this.wordRows(block.nodes);
     const values = mergedMatrix(block.values, block.columns, above, this.pieces);
+    const { from, to, sums, count } = block;
     const columns = this.pieces.length;
-    if (added) values.forEach((value, at) => (values[at] = value * above[Math.floor(at / columns)].length));
-    const { from, to, total } = block;
-    return { from, to, columns, values, nodes, total, count: block.count && this.pieces.length ** 2 };
+    const merged = { from, to, columns, values, nodes };
+    if (!sums) return merged;
+    // A row that the block has left out counts as one without weight.
+    const share = (word) => (added ? 1 : 1 / this.pieces[word].length);
+    values.forEach((_, at) => {
+      const row = Math.floor(at / columns);
+      values[at] *= above[row].length * share(nodes[row]);
+    });
+    const whole = mergedRow(sums, this.pieces).map((sum, word) => sum * share(word));
+    return { ...merged, sums: whole, count: () => count(this.pieces) };
   }
+}
+
+/** Marks that byte-level and SentencePiece tokenizers put where a space or a new line was. */
+const SPACE_MARKS = /[ĠĊ▁]/;
+
+function readableTokens({ tokens, text, spans }) {
+  if (!text || !spans || !tokens.some((token) => SPACE_MARKS.test(token))) return tokens;
+  return tokens.map((token, at) => {
+    const characters = spans[at] ? text.slice(...spans[at]) : "";
+    return characters.trim() || characters || token;
+  });
 }
 
 /** Whether words are known, and every layer stands for the tokens that they are made of. */

@@ -5,6 +5,17 @@ import { countText, numberText, percentText } from "./wording.js";
 /** Share of the weight from which it is worth saying that edges are left out; chosen. */
 const WORTH_SAYING = 0.005;
 
+/** @param {string} layer that is being computed, if it is layers that are missing @param {boolean} wanted */
+export function missingNote(layer, wanted) {
+  if (!wanted) return "Drawn for the positions that have been solved: a pointer at a node solves it too.";
+  return layer ? `Computing ${layer}…` : "Solving…";
+}
+
+/** Of raw attention above nodes that are not the tokens. */
+export function otherNodesNote(layer) {
+  return `Layer ${layer} attends to the nodes of layer ${layer - 1}, which are not the tokens: none of these is coloured.`;
+}
+
 export function leftNotes({ left, leftShare }) {
   if (left < 2 || leftShare < WORTH_SAYING) return [];
   return [`The weakest ${countText(left)} edges are left out; they carry ${percentText(leftShare)} of the weight.`];

@@ -4,6 +4,7 @@ import { make, putText } from "./dom.js";
 import { headerOf } from "./header.js";
 import { listenToKeys, stepped } from "./keyboard.js";
 import { Level } from "./level.js";
+import { pairNotes } from "./notes.js";
 import { Pictures } from "./picture.js";
 import { listenToPointer } from "./pointer.js";
 import { Scores } from "./scores.js";
@@ -21,7 +22,9 @@ import { nodeText } from "./wording.js";
 
 /** Milliseconds that the table for screen readers waits while things move; chosen: as one pauses. */
 const TABLE_WAITS = 150;
-const HELP = "Arrow keys move between tokens and layers, Enter pins a node and then a token, Escape lets go.";
+const HELP =
+  "Point at a node or tap it to see what it draws on; click to keep it, then an input token for the flow between the two " +
+  "and its bottleneck. Arrow keys, Enter and Escape do the same.";
 
 export class Page {
   constructor(root, data, options) {
@@ -51,16 +54,19 @@ export class Page {
   }
 
   build(root) {
-    this.stage = new Stage(this.data, this.pictures, HELP, () => this.draw());
+    this.heading = this.options.heading ?? 2;
+    this.stage = new Stage(this.data, this.pictures, HELP, this.heading + 1, () => this.draw());
     this.toolbar = new Toolbar(this, takeAways(this));
     this.caption = make("p", { class: "caption" });
     this.live = make("p", { class: "unseen", role: "status", "aria-live": "polite" });
+    // Screen readers skip what stands inside an application: notes are there for them again outside.
+    this.notes = make("section", { class: "unseen", "aria-label": "Notes" });
     this.link = linkField();
     this.table = new TableView();
     this.tooltip = new Tooltip();
     const help = make("p", { class: "help" }, HELP);
-    const top = [headerOf(this.data), this.toolbar.element, this.link, this.caption];
-    const rest = [this.table.element, help, this.live, this.tooltip.element];
+    const top = [headerOf(this.data, this.heading), this.toolbar.element, this.link, this.caption];
+    const rest = [this.notes, this.table.element, help, this.live, this.tooltip.element];
     this.root = make("div", { class: "attnflow" }, ...top, this.stage.element, ...rest);
     root.append(this.root);
     listenToKeys(this.stage.element, this);
@@ -85,15 +91,22 @@ export class Page {
       this.level = new Level(this.data, this.state.words);
       this.hover = this.cursor = null;
     }
-    if (this.state.head !== before.head || this.state.residual !== before.residual) this.slices.clear();
+    if (this.state.head !== before.head || this.state.residual !== before.residual) {
+      this.slices.clear();
+      this.pictures.forgetParts(); // their work is dropped: they ask for it again when they are next seen
+    }
     this.draw();
     if (spoken) putText(this.live, spoken);
-    this.options.onState?.(stateText(this.state, this.first));
+    this.options.onState?.(this.stateText());
+  }
+
+  stateText() {
+    return stateText(this.state, this.first);
   }
 
   /** Show what a link carries. */
   show(text) {
-    if (text === stateText(this.state, this.first)) return;
+    if (text === this.stateText()) return;
     this.hover = this.cursor = null;
     this.change(stateFrom(text, this.data, this.scores));
   }
@@ -101,9 +114,9 @@ export class Page {
   // ---- the toolbar
 
   choose(method, on) {
-    if (this.stage.phone) return this.change({ methods: [method] });
+    if (this.stage.phone) return this.change({ alone: method });
     const methods = this.scores.methods.filter((each) => (each === method ? on : this.state.methods.includes(each)));
-    return this.change(methods.length ? { methods } : {});
+    return this.change(methods.length ? { methods, alone: null } : {});
   }
 
   moveLayer(layer) {
@@ -146,16 +159,21 @@ export class Page {
   /** Pin a node; with a node pinned, a token makes a pair; what is pinned already is let go. */
   pinAt({ layer, position }) {
     const { pin, sink } = this.state;
-    const name = nodeText(layer, this.level.name(layer, this.level.nodeOf(position)));
+    const name = nodeText(layer, this.level.label(layer, this.level.nodeOf(position)), this.level.nodeOf(position));
     if (layer === 0 && pin?.layer) {
-      return this.change(
-        { sink: sink === position ? null : position },
-        sink === position ? "Pair let go" : `Pair with ${name}`,
-      );
+      if (sink === position) return this.change({ sink: null }, "Pair let go");
+      this.change({ sink: position });
+      return putText(this.live, [`Pair with ${name}.`, ...this.pairNotes()].join(" "));
     }
     if (pin?.layer === layer && pin.position === position) return this.change({ pin: null }, "Let go");
     const selected = layer ? { layer, query: position } : {};
     return this.change({ pin: { layer, position }, sink: null, ...selected }, `Pinned ${name}`);
+  }
+
+  /** What is to be said about the pinned pair, where its flow is looked at. */
+  pairNotes() {
+    if (!this.scores.methods.includes("flow")) return [];
+    return pairNotes(this.pictures.pair(this.looking()), this.looking(), this.scores.flows !== null);
   }
 
   step(layers, nodes) {
@@ -228,7 +246,9 @@ export class Page {
 
   drawTable() {
     const looking = { ...this.looking(), shown: this.looking().selected };
-    const key = JSON.stringify([this.state, this.scores.flows?.rows.size]);
+    this.notes.hidden = this.state.view === "table";
+    this.notes.replaceChildren(...this.stage.spokenNotes().map((note) => make("p", {}, note)));
+    const key = JSON.stringify([this.state, this.scores.flows?.solved]);
     if (this.tabled !== key) this.table.show(captionOf(looking, this.scores), this.pictures, looking);
     this.tabled = key;
   }

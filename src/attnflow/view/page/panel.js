@@ -1,19 +1,23 @@
 /** One method's panel: heading, picture in a scroller, notes and legend. */
 
 import { make } from "./dom.js";
-import { edgeLook, line, words } from "./marks.js";
+import { LEGEND, legendMarks } from "./legend.js";
 import { paintScene } from "./paint-canvas.js";
 import { svgOf } from "./paint-svg.js";
 import { TextView } from "./text-view.js";
-import { EXPLAINED, TITLES, numberText } from "./wording.js";
+import { EXPLAINED, TITLES, importanceName } from "./wording.js";
+
+/** Pixels from the edge within which a column counts as out of sight; chosen: half a column of a wide picture. */
+const NEAR_EDGE = 40;
 
 export class Panel {
   /**
    * @param {string} method
    * @param {boolean} onCanvas whether marks are too many to be elements each
+   * @param {number} heading level of its heading
    * @param {(left: number) => void} onScroll
    */
-  constructor(method, onCanvas, onScroll) {
+  constructor(method, onCanvas, heading, onScroll) {
     this.method = method;
     this.onCanvas = onCanvas;
     this.text = new TextView(method);
@@ -23,12 +27,12 @@ export class Panel {
       { class: "scroller", tabindex: -1, onscroll: () => this.scrolled(onScroll) },
       this.inner,
     );
-    this.notes = make("div", { class: "notes" });
+    this.notes = make("div", { class: "notes", "aria-hidden": "true" });
     this.legend = make("div", { class: "legend", "aria-hidden": "true" });
     this.element = make(
       "section",
       { class: "panel", "data-method": method },
-      make("h2", {}, make("i", { class: "swatch" }), TITLES[method]),
+      make(`h${heading}`, { class: "method" }, make("i", { class: "swatch" }), TITLES[method]),
       make("p", { class: "explained" }, EXPLAINED[method]),
       this.scroller,
       this.text.element,
@@ -99,23 +103,17 @@ export class Panel {
   }
 
   /** Samples of edges with their numbers, and the colours of importance. */
-  drawLegend({ layout, most, scene }, palette, importance) {
-    const key = `${most} ${layout.column} ${layout.cells} ${scene.ink} ${palette.paper}`;
+  drawLegend(picture, palette, importance) {
+    const { layout, most, scene, unit } = picture;
+    const key = `${most} ${unit} ${layout.column} ${layout.cells} ${scene.ink} ${palette.paper}`;
     if (this.legendKey === key) return;
     this.legendKey = key;
-    const marks = [];
-    [1, 0.5, 0.1].forEach((share, at) => {
-      const x = 2 + at * 70;
-      const { width, alpha } = edgeLook(share, layout.column, scene.ink);
-      if (!layout.cells) marks.push(line(x, 8, x + 22, 8, this.method, width, { alpha }));
-      if (!layout.cells) marks.push(words(x + 27, 12, numberText(share * most), "muted", { size: 11 }));
-    });
-    const svg = svgOf({ width: 208, height: 16, marks }, palette);
     const names = importance.map(({ method }, track) =>
-      make("span", { class: `importance${track % 2}` }, make("i", { class: "swatch" }), method.replaceAll("_", " ")),
+      make("span", { class: `importance${track % 2}` }, make("i", { class: "swatch" }), importanceName(method)),
     );
     this.legend.replaceChildren(
-      ...(layout.cells ? [make("span", {}, `strongest ${numberText(most)}`)] : [svg]),
+      svgOf({ ...LEGEND, marks: legendMarks(picture, this.method) }, palette),
+      ...(layout.cells ? [] : [make("span", {}, unit)]),
       ...names,
     );
   }
@@ -142,6 +140,6 @@ export class Panel {
   /** Scroll so that a column is in sight. */
   reveal(x) {
     const { scrollLeft, clientWidth } = this.scroller;
-    if (x < scrollLeft + 40 || x > scrollLeft + clientWidth - 40) this.scroller.scrollLeft = x - clientWidth / 2;
+    if (x < scrollLeft + NEAR_EDGE || x > scrollLeft + clientWidth - NEAR_EDGE) this.scroller.scrollLeft = x - clientWidth / 2;
   }
 }

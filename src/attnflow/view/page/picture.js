@@ -1,7 +1,8 @@
 /** From what is looked at to what is drawn: the scene of one method, and the sentences under it. */
 
 import { panelLayout } from "./layout.js";
-import { leftNotes, pairNotes, saturationNotes } from "./notes.js";
+import { keepLast } from "./kept.js";
+import { leftNotes, missingNote, otherNodesNote, pairNotes, saturationNotes } from "./notes.js";
 import { mergedRow, normalisedRow } from "./numbers.js";
 import { graphScene } from "./scene-graph.js";
 import { heatScene } from "./scene-heatmap.js";
@@ -12,11 +13,22 @@ import { traced } from "./trace.js";
 const EDGES_SHOWN = 2500;
 /** Share of the strongest edge under which nothing is seen of an edge; chosen by eye. */
 const FAINTEST = 0.004;
+/** Pictures at rest that are kept. Chosen: what a person goes back and forth between. */
+const RESTING_KEPT = 20;
 
 /** Flow is up to one for every token, so that edges as strong as that would cover the picture. */
 const SHARES = "Edges of all positions are drawn as shares of what each takes in all.";
 
 const asShares = (method, state) => state.normal || method === "flow";
+
+/** What an edge's number is, for the legend: the same method draws other things when a node is lit. */
+function edgeUnit(method, state, lit, pair) {
+  if (pair) return "flow over the edge";
+  if (!lit && asShares(method, state)) return "share of its position";
+  if (method === "raw") return "weight";
+  if (method === "rollout") return lit ? "runs over the edge" : "score";
+  return state.normal && lit.layer ? "share of its position" : "flow to the token";
+}
 
 export class Pictures {
   /** @param {import("./scores.js").Scores} scores @param {object} data the document */
@@ -68,7 +80,7 @@ export class Pictures {
       cells,
       rows: cells ? this.scores.layers : [0, ...this.scores.layers],
       size: (layer) => level.size(layer),
-      names: level.names(0),
+      names: level.labels(0),
       tracks: this.data.importance.length,
       zoom: state.zoom,
     });
@@ -97,12 +109,14 @@ export class Pictures {
     const pair = method === "flow" ? this.pair(looking) : null;
     const picked = lit ? this.lit(method, looking) : this.atRest(method, looking);
     const scores = this.row(method, shown, looking);
+    const toTokens = scores?.length === level.size(0);
     const scene = graphScene(layout, {
       method,
       picked,
       lit,
       pair,
-      scores: scores && scores.length === level.size(0) ? scores : null,
+      scores: toTokens ? scores : null,
+      strip: toTokens || !scores,
       selected: looking.selected,
       cursor: looking.cursor,
       sink: state.sink === null ? null : level.nodeOf(state.sink),
@@ -115,36 +129,32 @@ export class Pictures {
       ...this.saturationNote(method, looking),
     ];
     if (!scores) notes.unshift(this.scores.reason(method, shown.layer, state));
-    return { scene, layout, notes, most: scene.most };
+    else if (!toTokens) notes.unshift(otherNodesNote(shown.layer));
+    return { scene, layout, notes, most: scene.most, unit: edgeUnit(method, state, lit, pair) };
   }
 
   /** The strongest edges at rest, kept until something changes. */
   atRest(method, { level, state }) {
     const key = [method, state.head, state.residual, state.normal, state.words].join(" ");
     if (!this.resting.has(key)) {
-      const { blocks, missing } = this.scores.resting(method, state);
+      const { blocks, missing, wanted } = this.scores.resting(method, state);
       const merged = blocks.filter(({ values }) => values.length).map((block) => level.block(block));
       const picked = strongestEdges(asShares(method, state) ? merged.map(normalisedBlock) : merged, EDGES_SHOWN, this.floor);
-      const computing =
-        missing && method === "rollout"
-          ? `Computing layer ${blocks.length + 1} of ${this.scores.layers.length}…`
-          : "Solving…";
-      if (this.resting.size > 20) this.resting.clear(); // chosen: what a person goes back and forth between
-      this.resting.set(key, {
-        ...picked,
-        missing,
-        notes: [...(missing ? [computing] : []), ...this.restNotes(method, state, picked)],
-      });
+      const layer = `layer ${blocks.length + 1} of ${this.scores.layers.length}`;
+      const missed = missing ? [missingNote(method === "rollout" ? layer : "", wanted)] : this.onlyNotes(method, state);
+      const shares = asShares(method, state) && !state.normal ? [SHARES] : [];
+      const notes = [...missed, ...leftNotes(picked), ...shares];
+      keepLast(this.resting, key, { ...picked, missing, notes }, RESTING_KEPT);
     }
     return this.resting.get(key);
   }
 
-  restNotes(method, state, picked) {
+  /** Which positions a picture at rest is about, where that is not all, and others cannot be solved here. */
+  onlyNotes(method, state) {
     const given = this.scores.given.get(method);
-    const partly =
-      given && !this.scores.computes(method) && given.queries.length < Math.max(...this.data.sizes.slice(1));
-    const only = partly && !this.scores.flows?.solvesRows ? [this.scores.reason(method, state.layer, state)] : [];
-    return [...only, ...leftNotes(picked), ...(asShares(method, state) && !state.normal ? [SHARES] : [])];
+    if (!given || this.scores.computes(method) || this.scores.flows?.solvesRows) return [];
+    const partly = given.queries.length < Math.max(...this.data.sizes.slice(1));
+    return partly ? [this.scores.reason(method, state.layer, state)] : [];
   }
 
   lit(method, looking) {

@@ -24,18 +24,19 @@ export function carriedDown(edges, layer, start, { head, residual }) {
  *
  * Rows with nothing of `floor` times the strongest edge are left out unseen: of a long input, most.
  *
- * @returns {import("./strongest.js").Block[]} with the weight of all edges, left out or not
+ * @returns {import("./strongest.js").Block[]} with weight and number of all edges, left out or not
  */
 export function massesBelow(edges, layer, arriving, settings, floor) {
   const strong = strongRows(floor);
   const blocks = [];
   for (let at = layer; at >= 1; at--) {
     const x = arriving[at];
-    const W = edges.weights(at, at === layer ? settings.head : -1);
+    const { residual } = settings;
+    const head = at === layer ? settings.head : -1;
+    const W = edges.weights(at, head);
     const columns = edges.sizes[at - 1];
-    blocks.push(
-      strong(at, columns, x, (row, masses) => massesOfRow(x[row], W, row, columns, settings.residual, masses)),
-    );
+    const count = (pieces) => reached(x, edges.degrees(at, { head, residual }, pieces).below, pieces);
+    blocks.push(strong(at, columns, x, count, (row, masses) => massesOfRow(x[row], W, row, columns, residual, masses)));
   }
   return blocks;
 }
@@ -56,7 +57,8 @@ export function massesAbove(edges, layer, start, { residual }, floor, alone) {
     if (alone !== undefined && at === layer + 1) {
       blocks.push({ from: at, to: layer, columns: 1, firstColumn: alone, values: Float32Array.from(having) });
     } else {
-      blocks.push(strong(at, y.length, having, (row, masses) => sharesOfRow(y, W, row, residual, masses)));
+      const count = (pieces) => reached(y, edges.degrees(at, { head: -1, residual }, pieces).above, pieces);
+      blocks.push(strong(at, y.length, having, count, (row, masses) => sharesOfRow(y, W, row, residual, masses)));
     }
   }
   return blocks;
@@ -65,18 +67,22 @@ export function massesAbove(edges, layer, start, { residual }, floor, alone) {
 /** Makes blocks of the rows that may hold a strong edge: no edge has more than its row in all. */
 function strongRows(floor) {
   let most = 0;
-  return (layer, columns, sums, fill) => {
+  return (layer, columns, sums, count, fill) => {
     most ||= largest(sums);
     const nodes = [];
-    let total = 0;
     for (let row = 0; row < sums.length; row++) {
-      total += sums[row];
       if (sums[row] > 0 && sums[row] >= floor * most) nodes.push(row);
     }
     const values = new Float32Array(nodes.length * columns);
     nodes.forEach((row, at) => fill(row, values.subarray(at * columns, (at + 1) * columns)));
-    return { from: layer, to: layer - 1, columns, values, nodes, total, count: sums.length * columns };
+    return { from: layer, to: layer - 1, columns, values, nodes, sums, count };
   };
+}
+
+/** Edges with a weight at the nodes where something is: at a word, where something is at a piece of it. */
+function reached(there, degrees, pieces) {
+  const has = pieces ? (node) => pieces[node].some((piece) => there[piece] > 0) : (node) => there[node] > 0;
+  return degrees.reduce((sum, degree, node) => sum + (has(node) ? degree : 0), 0);
 }
 
 /** A row with one at a node, or spread evenly over several. */

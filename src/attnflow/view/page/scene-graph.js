@@ -8,6 +8,14 @@ import { importanceMarks, layerMarks, stuckNames, tokenLabels } from "./scene-ax
 const TOUCHING = 4;
 /** Share of a picture that edges may cover, counted as if they did not lie over each other; chosen by eye. */
 const COVERED = 1.2;
+/** A flow that counts as none: where nothing runs, widths are not divided by zero. Chosen: no score is as small. */
+const NO_FLOW = 1e-300;
+/** Pixels that the bar across a cut edge reaches to each side, and those of a halo and a ring; chosen by eye. */
+const CUT_BAR = 5;
+const HALO = 5;
+const RING = 6.5;
+/** How opaque an edge with flow is at least; chosen: it is seen under the cut. */
+const FLOWING = 0.25;
 
 /**
  * @param {object} layout of `panelLayout`
@@ -15,6 +23,7 @@ const COVERED = 1.2;
  * @param {string} seen.method whose colour it has
  * @param {{edges: import("./strongest.js").Edge[], most: number}} seen.picked
  * @param {Float64Array | null} seen.scores of the tokens
+ * @param {boolean} seen.strip whether there are, or will be, scores to colour the tokens by
  * @param {{layer: number, node: number}} seen.selected the node whose scores those are
  * @param {{layer: number, node: number} | null} seen.lit the node that edges lead from and to
  * @param {{layer: number, node: number} | null} seen.cursor of the keyboard
@@ -26,14 +35,14 @@ const COVERED = 1.2;
  */
 export function graphScene(layout, seen) {
   const ink = seen.pair ? 1 : inkFor(layout, seen.picked);
-  const most = seen.pair ? Math.max(...seen.pair.flows.map(largest), 1e-300) : seen.picked.most;
+  const most = seen.pair ? Math.max(...seen.pair.flows.map(largest), NO_FLOW) : seen.picked.most;
   const edges = seen.pair ? pairEdges(layout, seen, most) : plainEdges(layout, seen, ink);
   const marks = [
     ...layerMarks(layout, seen.selected.layer),
     ...(seen.pair ? sourceSide(layout, seen.pair) : []),
     ...edges,
     ...nodes(layout, seen),
-    ...strip(layout, seen),
+    ...(seen.strip ? strip(layout, seen) : []),
     ...tokenLabels(layout, strongTokens(seen)),
     ...importanceMarks(layout, seen.importance),
   ];
@@ -84,7 +93,7 @@ function pairEdges(layout, { pair, method, size }, most) {
       if (units > 0)
         flowing.push({
           units,
-          mark: line(...ends, method, look.width, { alpha: Math.max(0.25, look.alpha) }),
+          mark: line(...ends, method, look.width, { alpha: Math.max(FLOWING, look.alpha) }),
         });
       if (cut) cutting.push(...cutMarks(ends, look.width));
     });
@@ -96,10 +105,10 @@ function pairEdges(layout, { pair, method, size }, most) {
 function cutMarks([x1, y1, x2, y2], width) {
   const [x, y] = [(x1 + x2) / 2, (y1 + y2) / 2];
   const length = Math.hypot(x2 - x1, y2 - y1) || 1;
-  const [across, along] = [(y2 - y1) / length, (x1 - x2) / length];
+  const [across, along] = [(CUT_BAR * (y2 - y1)) / length, (CUT_BAR * (x1 - x2)) / length];
   return [
     line(x1, y1, x2, y2, "cut", Math.max(1, width / 2), { alpha: 0.8, dash: 4 }),
-    line(x - 5 * across, y - 5 * along, x + 5 * across, y + 5 * along, "cut", 2),
+    line(x - across, y - along, x + across, y + along, "cut", 2),
   ];
 }
 
@@ -108,7 +117,7 @@ function sourceSide(layout, { cut }) {
   return cut.flatMap((side, layer) =>
     Array.from(side.keys())
       .filter((node) => layer && side[node])
-      .map((node) => dot(layout.x(layer, node), layout.y(layer), layout.radius + 5, "ink", { alpha: 0.2 })),
+      .map((node) => dot(layout.x(layer, node), layout.y(layer), layout.radius + HALO, "ink", { alpha: 0.2 })),
   );
 }
 
@@ -127,7 +136,7 @@ function nodes(layout, { picked, lit, cursor, selected, sink, pair, method, size
   }
   const ring = (at, colour, more) => {
     if (!layout.rows.includes(at.layer) || at.node >= size(at.layer)) return;
-    marks.push(dot(layout.x(at.layer, at.node), layout.y(at.layer), Math.max(6.5, layout.radius + 2.5), colour, more));
+    marks.push(dot(layout.x(at.layer, at.node), layout.y(at.layer), Math.max(RING, layout.radius + 2.5), colour, more));
   };
   ring(selected, "ink", { hollow: 1.5 });
   if (lit) {

@@ -8,6 +8,7 @@
 import { arrayPart } from "./arrays.js";
 import { Edges } from "./edges.js";
 import { Flows } from "./flows.js";
+import { keepLast, settingsKey } from "./kept.js";
 import { RolloutMatrices, carriedDown, startAt } from "./rollout.js";
 
 export const METHODS = ["raw", "rollout", "flow"];
@@ -15,6 +16,8 @@ export const METHODS = ["raw", "rollout", "flow"];
 const AT_ONCE = 4e7;
 /** Chosen: what a hover asks for, and the position of interest at all layers of a heat map. */
 const CHAINS = 64;
+/** Heads and residuals whose rollout of all positions is kept. Chosen: one of a long input is some 10 MB. */
+const MATRICES = 4;
 
 export class Scores {
   constructor(data, slices) {
@@ -63,9 +66,8 @@ export class Scores {
   carried(layer, positions, settings) {
     const key = `${layer} ${positions} ${settingsKey(settings)}`;
     if (!this.chains.has(key)) {
-      if (this.chains.size >= CHAINS) this.chains.delete(this.chains.keys().next().value);
       const start = startAt(this.edges.sizes[layer], positions);
-      this.chains.set(key, carriedDown(this.edges, layer, start, settings));
+      keepLast(this.chains, key, carriedDown(this.edges, layer, start, settings), CHAINS);
     }
     return this.chains.get(key);
   }
@@ -113,11 +115,12 @@ export class Scores {
   /**
    * Edges of the picture at rest: from each position to what lies below it, as strong as its score.
    *
-   * @returns {{blocks: import("./strongest.js").Block[], missing: number}} layers or rows to come
+   * @returns {{blocks: import("./strongest.js").Block[], missing: number, wanted: boolean}} `missing`: layers
+   *   or rows that are not there and can be computed here; `wanted`: whether they are on their way
    */
   resting(method, settings) {
     if (method === "raw" && this.edges) {
-      return { blocks: this.layers.map((layer) => this.rawBlock(layer, settings.head)), missing: 0 };
+      return { blocks: this.layers.map((layer) => this.rawBlock(layer, settings.head)), missing: 0, wanted: false };
     }
     return method === "rollout" && this.edges ? this.restingRollout(settings) : this.restingRows(method, settings);
   }
@@ -129,11 +132,8 @@ export class Scores {
 
   restingRollout(settings) {
     const key = settingsKey(settings);
-    if (!this.matrices.has(key)) {
-      if (this.matrices.size > 3) this.matrices.clear(); // those of a long input are some 10 MB
-      this.matrices.set(key, new RolloutMatrices(this.edges, settings));
-    }
-    const made = this.matrices.get(key);
+    const made = this.matrices.get(key) ?? new RolloutMatrices(this.edges, settings);
+    keepLast(this.matrices, key, made, MATRICES);
     if (!made.matrix(this.edges.layers)) {
       if (RolloutMatrices.cost(this.edges) <= AT_ONCE) for (const _ of made.steps());
       else this.slices.want(`rollout ${key}`, () => made.steps());
@@ -142,29 +142,29 @@ export class Scores {
     const blocks = this.layers
       .filter((layer) => made.matrix(layer))
       .map((layer) => ({ from: layer, to: this.restsOn(layer), columns: tokens, values: made.matrix(layer) }));
-    return { blocks, missing: this.layers.length - blocks.length };
+    return { blocks, missing: this.layers.length - blocks.length, wanted: true };
   }
 
   restingRows(method, settings) {
-    const solved = method === "flow" && this.flows?.solvesRows && !this.edges.plain(settings);
-    const missing = solved && this.flows.solvesAll ? this.flows.wantAll(settings) : 0;
+    const flows = method === "flow" && this.flows?.solvesRows ? this.flows : null;
+    const missing = [];
     const tokens = this.data.sizes[0];
     const blocks = this.layers.map((layer) => {
       const [nodes, rows] = [[], []];
       for (let position = 0; position < this.data.sizes[layer]; position++) {
-        const row =
-          this.givenRow(method, layer, position, settings) ??
-          (method === "flow" ? this.flows?.known(layer, position, settings) : null);
+        const row = this.givenRow(method, layer, position, settings) ?? flows?.known(layer, position, settings);
         if (row) {
           nodes.push(position);
           rows.push(row);
-        }
+        } else if (flows) missing.push([layer, position]);
       }
       const values = new Float32Array(rows.length * tokens);
       rows.forEach((row, at) => values.set(row, at * tokens));
       return { from: layer, to: this.restsOn(layer), columns: tokens, values, nodes };
     });
-    return { blocks, missing };
+    const wanted = missing.length > 0 && flows.solvesAll;
+    if (wanted) flows.wantAll(missing, settings);
+    return { blocks, missing: missing.length, wanted };
   }
 
   /** Where edges at rest end: one layer below, or at the tokens where that layer has other nodes. */
@@ -187,8 +187,4 @@ function givenScores({ layers, queries, values, saturated }) {
 function givenLayers(given) {
   const layers = new Set([...given.values()].flatMap((each) => each.layers));
   return [...layers].sort((a, b) => a - b);
-}
-
-function settingsKey({ head, residual }) {
-  return `${head} ${residual}`;
 }

@@ -5,7 +5,7 @@ const SLICE = 8;
 const FIRST_SLICE = 12;
 /** Milliseconds between two looks at how far the work is; chosen: it is seen to move. */
 const NEWS = 300;
-/** Milliseconds that work waits after a person has moved. */
+/** Milliseconds that work waits after a person has moved; chosen: some frames, so that a movement is over. */
 const PAUSE = 100;
 
 export class Slices {

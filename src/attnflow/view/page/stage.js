@@ -3,18 +3,22 @@
 import { make } from "./dom.js";
 import { figureOf, textScene } from "./export.js";
 import { UPRIGHT_FROM, columnWidth } from "./layout.js";
+import { legendLine } from "./legend.js";
 import { Panel } from "./panel.js";
 import { textPieces } from "./text-view.js";
+import { TITLES, importanceName } from "./wording.js";
 
 /** Pixels under which one method is shown at a time; chosen: two panels would be too narrow to read. */
 const PHONE = 620;
-/** What stands beside a picture in its panel and between panels: pixels, as in the style sheet. */
+/** Pixels beside a picture: edges of its panel and half a gap to the next; chosen in the style sheet. */
 const BESIDE = 48;
-/** Edges up to which each is an element of its own, which a browser moves about at once; above them a canvas. */
+/** Edges up to which each is an element of its own, above them a canvas. Chosen: a frame draws them. */
 const SVG_EDGES = 2000;
 /** Edges of a graph above which panels out of sight are not drawn; chosen: where drawing takes a while. */
 const LONG = 200000;
-/** Pixels of a column under which zoom is of use. */
+/** Pixels left of the columns that are reckoned with before names are known; chosen: between wide and narrow. */
+const MARGIN = 44;
+/** Pixels of a column under which zoom is of use; chosen: a slanted label still has room. */
 const ZOOMED_UNDER = 24;
 
 export class Stage {
@@ -22,15 +26,16 @@ export class Stage {
    * @param {object} data
    * @param {import("./picture.js").Pictures} pictures
    * @param {string} help
+   * @param {number} heading level of the panels' headings
    * @param {() => void} onSight called when a panel comes into sight that has not been drawn
    */
-  constructor(data, pictures, help, onSight) {
+  constructor(data, pictures, help, heading, onSight) {
     this.data = data;
     this.pictures = pictures;
     this.methods = pictures.scores.methods;
     const edges = data.sizes.reduce((sum, size, layer) => sum + (layer ? size * data.sizes[layer - 1] : 0), 0);
     const scrolled = (left) => this.scrollAll(left);
-    this.panels = this.methods.map((method) => new Panel(method, edges > SVG_EDGES, scrolled));
+    this.panels = this.methods.map((method) => new Panel(method, edges > SVG_EDGES, heading, scrolled));
     this.element = make(
       "div",
       { class: "stage", tabindex: 0, role: "application", "aria-label": `Token attention. ${help}` },
@@ -54,12 +59,12 @@ export class Stage {
   /** Decide what is seen where; measures only when that changes. */
   arrange({ state, level }, width) {
     this.phone = width < PHONE;
-    this.shown = this.phone ? state.methods.slice(0, 1) : state.methods;
+    this.shown = this.phone ? [state.alone ?? state.methods[0]] : state.methods;
     const across = width / this.shown.length - BESIDE;
     const size = Math.max(...this.data.sizes.map((_, layer) => level.size(layer)));
     this.stacked =
-      state.view === "text" ? false : this.shown.length > 1 && columnWidth(across, size, 44) < UPRIGHT_FROM;
-    const column = columnWidth(this.stacked ? width - BESIDE : across, size, 44);
+      state.view === "text" ? false : this.shown.length > 1 && columnWidth(across, size, MARGIN) < UPRIGHT_FROM;
+    const column = columnWidth(this.stacked ? width - BESIDE : across, size, MARGIN);
     this.zoomable = ["graph", "heatmap"].includes(state.view) && (column < ZOOMED_UNDER || state.zoom > 1);
     const key = [state.view, this.shown, width, this.stacked].join(" ");
     if (this.arranged === key) return;
@@ -111,6 +116,11 @@ export class Stage {
     return row?.length === looking.level.size(0) ? row : null;
   }
 
+  /** What is said under the panels, each with the name of its method. */
+  spokenNotes() {
+    return this.visible.flatMap(({ method, noted }) => (noted ? `${TITLES[method]}: ${noted}` : []));
+  }
+
   /** All pictures show the same columns. */
   scrollAll(left) {
     for (const panel of this.visible) if (Math.abs(panel.left - left) > 1) panel.scroller.scrollLeft = left;
@@ -124,15 +134,13 @@ export class Stage {
 
   /** What is seen as one scene. */
   figure(looking, caption) {
-    const parts = this.visible.map((panel) => ({
-      method: panel.method,
-      scene:
-        looking.state.view === "text"
-          ? textScene(panel.method, this.pieces, this.textScores(panel.method, looking))
-          : this.pictures.of(panel.method, panel.room, looking).scene,
-    }));
     const text = looking.state.view === "text";
-    const importance = text ? [] : this.data.importance.map(({ method }) => method.replaceAll("_", " "));
+    const parts = this.visible.map(({ method, room }) => {
+      if (text) return { method, scene: textScene(method, this.pieces, this.textScores(method, looking)), legend: [] };
+      const picture = this.pictures.of(method, room, looking);
+      return { method, scene: picture.scene, legend: legendLine(picture, method) };
+    });
+    const importance = text ? [] : this.data.importance.map(({ method }) => importanceName(method));
     return figureOf(parts, this.stacked || text, caption, importance);
   }
 

@@ -7,6 +7,7 @@
  * @typedef {object} State
  * @property {"graph" | "heatmap" | "text" | "table"} view
  * @property {string[]} methods those that are shown
+ * @property {string | null} alone the one that is shown where there is room for one, if it was chosen there
  * @property {number} layer of interest, and `query`, the position of interest
  * @property {number} query
  * @property {number} head −1 for the mean of the heads
@@ -30,6 +31,7 @@ export function firstState(data, scores) {
   return {
     view: "graph",
     methods: [...scores.methods],
+    alone: null,
     layer,
     query: Math.max(0, Math.min(data.query, data.sizes[layer] - 1)),
     ...scores.defaults,
@@ -47,6 +49,7 @@ export function stateText(state, first) {
   const put = (name, text) => parts.set(name, text);
   if (state.view !== first.view) put("view", state.view);
   if (String(state.methods) !== String(first.methods)) put("methods", state.methods.join("."));
+  if (state.alone) put("alone", state.alone);
   for (const name of ["layer", "query", "head", "residual", "zoom"])
     if (state[name] !== first[name]) put(name, state[name]);
   for (const name of ["normal", "words"]) if (state[name]) put(name, "1");
@@ -65,6 +68,7 @@ export function stateFrom(text, data, scores) {
     ...first,
     view: one(parts.get("view"), VIEWS, first.view),
     methods: methods.length ? methods : first.methods,
+    alone: one(parts.get("alone"), scores.methods, null),
     layer,
     query: below(whole(parts.get("query")), data.sizes[layer]) ?? Math.min(first.query, data.sizes[layer] - 1),
     head: below(whole(parts.get("head")), scores.edges?.heads ?? 0) ?? -1,

@@ -2,9 +2,10 @@
  * The strongest edges of a picture, found without sorting millions of them.
  *
  * @typedef {{from: number, to: number, columns: number, values: Float32Array, nodes?: number[],
- *   firstColumn?: number, total?: number, count?: number}} Block edges from nodes of one layer to nodes
- *   of another, row after row; `nodes` are the nodes of the rows where they are not 0, 1, …; `total` and
- *   `count` are weight and number of the edges where the block does not have all of them
+ *   firstColumn?: number, sums?: Float64Array, count?: (pieces?: number[][]) => number}} Block edges from
+ *   nodes of one layer to nodes of another, row after row; `nodes` are the nodes of the rows where they
+ *   are not 0, 1, …; where the block has not all edges, `sums` are the weights of all rows, and `count`
+ *   tells the number of edges with a weight
  * @typedef {{block: Block, above: number, below: number, value: number}} Edge
  */
 
@@ -33,8 +34,8 @@ export function strongestEdges(blocks, limit, floor = 0) {
       if (value < least || (value < sure && seen++ % every)) continue;
       edges.push({ block, above: Math.floor(at / columns), below: at % columns, value });
     }
-    total += block.total ?? weight;
-    count += block.count ?? some;
+    total += block.sums ? block.sums.reduce((sum, value) => sum + value, 0) : weight;
+    count += block.count ? block.count() : some;
   }
   return weighed(edges, total, count, floor);
 }

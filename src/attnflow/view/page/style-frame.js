@@ -27,8 +27,7 @@ export const FRAME_STYLE = `
   box-sizing: border-box;
 }
 
-h1,
-h2,
+:is(h1, h2, h3),
 p,
 ul,
 fieldset {
@@ -37,13 +36,13 @@ fieldset {
   border: 0;
 }
 
-h1 {
+.title {
   font-size: 20px;
   font-weight: 650;
   line-height: 1.3;
 }
 
-h2 {
+.method {
   display: flex;
   gap: 8px;
   align-items: center;

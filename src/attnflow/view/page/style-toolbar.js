@@ -47,7 +47,7 @@ legend,
   height: 32px;
   padding: 0 11px;
   margin-inline-start: -1px;
-  border: 1px solid var(--line);
+  border: 1px solid var(--muted);
   background: var(--paper);
   color: var(--muted);
 }
@@ -66,7 +66,7 @@ legend,
 
 .segments input:checked + span {
   position: relative;
-  border-color: var(--muted);
+  border-color: var(--ink);
   background: var(--ground);
   color: var(--ink);
   font-weight: 600;
@@ -101,7 +101,7 @@ button,
 .link {
   height: 32px;
   padding: 0 10px;
-  border: 1px solid var(--line);
+  border: 1px solid var(--muted);
   border-radius: 7px;
   background: var(--paper);
   color: var(--ink);
@@ -131,7 +131,7 @@ button {
 }
 
 button:hover:not(:disabled) {
-  border-color: var(--muted);
+  border-color: var(--ink);
   background: var(--ground);
 }
 

@@ -1,7 +1,7 @@
 /** The numbers as a table: a view of its own, and in every other view there for screen readers. */
 
 import { make } from "./dom.js";
-import { TITLES, exactText, visibleName } from "./wording.js";
+import { TITLES, exactText, importanceName, visibleName } from "./wording.js";
 
 export class TableView {
   constructor() {
@@ -37,5 +37,5 @@ function tableColumns(pictures, looking) {
     return { title: TITLES[method], values: values?.length === tokens ? values : null };
   });
   const importance = pictures.importance(looking.level);
-  return [...scores, ...importance.map(({ method, values }) => ({ title: method.replaceAll("_", " "), values }))];
+  return [...scores, ...importance.map(({ method, values }) => ({ title: importanceName(method), values }))];
 }

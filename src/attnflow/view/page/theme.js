@@ -5,6 +5,7 @@
  *
  * Okabe and Ito's colours, which people with any colour vision tell apart; lighter on dark ground.
  * https://jfly.uni-koeln.de/color/
+ * The second importance is darker than theirs on light ground: bars are seen from a contrast of 3 on.
  */
 
 export const LIGHT = {
@@ -18,8 +19,8 @@ export const LIGHT = {
   rollout: "#d55e00",
   flow: "#009e73",
   importance0: "#cc79a7",
-  importance1: "#56b4e9",
-  cut: "#1b1f24",
+  importance1: "#3a9bd0",
+  cut: "#d55e00",
   cells: 0.7,
   accent: "#0072b2",
 };
@@ -36,7 +37,7 @@ export const DARK = {
   flow: "#2fc79b",
   importance0: "#dd9cc0",
   importance1: "#7cc4ee",
-  cut: "#ffffff",
+  cut: "#f28a3c",
   cells: 0.5,
   accent: "#7cc4ee",
 };

@@ -7,7 +7,10 @@ import { positionText } from "./wording.js";
 
 const VIEW_NAMES = { graph: "Graph", heatmap: "Heat map", text: "Text", table: "Table" };
 const SHORT = { raw: "Raw", rollout: "Rollout", flow: "Flow" };
+/** Residuals that are offered; any other can be typed. Chosen: quarters, with the paper's half. */
 const RESIDUALS = [0, 0.25, 0.5, 0.75];
+/** Milliseconds that a button says how it went; chosen: long enough to be read. */
+const SAID_FOR = 1600;
 let toolbars = 0;
 
 export class Toolbar {
@@ -57,6 +60,7 @@ export class Toolbar {
     this.parts.methods = methods.map((method) =>
       make("input", {
         type: "checkbox",
+        name: `method-${this.number}`,
         value: method,
         onchange: (event) => this.page.choose(method, event.target.checked),
       }),
@@ -139,7 +143,7 @@ export class Toolbar {
     });
     return make(
       "label",
-      { class: "control", title: "Share of the residual connection in each layer; raw attention has none" },
+      { class: "control", title: "Share of the residual connection in each layer, from 0 to below 1; raw attention has none" },
       make("span", {}, "Residual"),
       this.parts.residual,
       list,
@@ -175,9 +179,10 @@ export class Toolbar {
   }
 
   /** Show the state that the page is in. */
-  show(state, { shown, zoomable }) {
+  show(state, { shown, zoomable, phone }) {
     const { parts, page } = this;
     for (const input of parts.view) input.checked = input.value === state.view;
+    for (const input of parts.methods) input.type = phone ? "radio" : "checkbox"; // a phone has room for one
     for (const input of parts.methods) input.checked = shown.includes(input.value);
     const { layers } = page.scores;
     parts.layer.value = layers.indexOf(state.layer);
@@ -201,19 +206,19 @@ export class Toolbar {
     const button = this.parts.exports.find((each) => each.textContent === name);
     if (!button || text === name) return;
     button.textContent = text;
-    setTimeout(() => (button.textContent = name), 1600);
+    setTimeout(() => (button.textContent = name), SAID_FOR);
   }
 
   /** Positions of the layer by name; made anew only when they change. */
   showQueries(state) {
     const { level } = this.page;
-    const names = level.names(state.layer);
+    const names = level.labels(state.layer);
     if (this.names !== names) {
       this.names = names;
       const size = level.size(state.layer);
       this.parts.query.replaceChildren(
         ...Array.from({ length: size }, (_, node) =>
-          make("option", { value: node }, positionText(node, level.name(state.layer, node))),
+          make("option", { value: node }, positionText(node, level.label(state.layer, node))),
         ),
       );
     }

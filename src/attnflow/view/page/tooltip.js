@@ -1,7 +1,7 @@
 /** Numbers beside the pointer. */
 
 import { make } from "./dom.js";
-import { TITLES } from "./wording.js";
+import { TITLES, importanceName } from "./wording.js";
 
 export class Tooltip {
   constructor() {
@@ -18,7 +18,7 @@ export class Tooltip {
         "div",
         { "data-method": name },
         make("i", { class: name in TITLES ? "swatch" : "swatch none" }),
-        `${name.replaceAll("_", " ")} `,
+        `${importanceName(name)} `,
         make("b", {}, text),
       ),
     );

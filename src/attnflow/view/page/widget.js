@@ -15,8 +15,10 @@ import { STYLE } from "./style.js";
  * @param {object} data the document, version 1
  * @param {object} [options]
  * @param {string} [options.state] what a link carried
- * @param {(state: string) => void} [options.onState] called with the new state when it changes; a page
- *   without it has no link to copy
+ * @param {(state: string) => void} [options.onState] called with the new state when it changes
+ * @param {(state: string) => string} [options.linkOf] the part of the address from its # on that carries
+ *   a state; a page without it has no link to copy
+ * @param {number} [options.heading] level of the title's heading; 2 where a page around it has a title
  * @returns {{destroy: () => void, show: (state: string) => void}}
  */
 export function mount(element, data, options = {}) {

@@ -2,6 +2,11 @@
 
 export const TITLES = { raw: "Raw attention", rollout: "Attention rollout", flow: "Attention flow" };
 
+/** What importance is called, by the name it has in Python. */
+export function importanceName(method) {
+  return method === "blank_out" ? "blank-out" : method.replaceAll("_", " ");
+}
+
 export const EXPLAINED = {
   raw: "What each position takes from the layer right below it.",
   rollout: "All paths to a token, each the product of its edges.",
@@ -60,6 +65,9 @@ export function positionText(position, name) {
   return visible === String(position) ? visible : `${position} ${visible}`;
 }
 
-export function nodeText(layer, name) {
-  return layer === 0 ? `token ${visibleName(name)}` : `layer ${layer}, ${visibleName(name)}`;
+/** A node with its layer; one whose name is its number is called a position. */
+export function nodeText(layer, name, node) {
+  const visible = visibleName(name);
+  if (layer === 0) return `token ${visible}`;
+  return `layer ${layer}, ${visible === String(node) ? `position ${visible}` : visible}`;
 }

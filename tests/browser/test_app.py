@@ -1,0 +1,81 @@
+"""The app's own script, with answers that a test makes up: no server, and no waiting for one."""
+
+import json
+from collections.abc import Callable, Generator
+from typing import Any
+
+import pytest
+
+from attnflow.view import page_data
+from attnflow.view.app._files import files
+
+ADDRESS = "http://attnflow.test"
+ASKED = f"{ADDRESS}/#model=m&text=the+keys"
+
+
+@pytest.fixture
+def app(browser: Any) -> Generator[Callable[[Callable[[Any], None]], Any]]:
+    """Open the app; `explain` answers what it asks for."""
+    context = browser.new_context()
+
+    def opened(explain: Callable[[Any], None]) -> Any:
+        page = context.new_page()
+        for address, file in files().items():
+            page.route(ADDRESS + address, _answering(body=file.content, content_type=file.type))
+        models = json.dumps({"models": [{"name": "m"}]})
+        page.route(f"{ADDRESS}/api/models", _answering(body=models))
+        page.route(f"{ADDRESS}/api/explain/stream", explain)
+        return page
+
+    yield opened
+    context.close()
+
+
+def _answering(**answer: Any) -> Callable[[Any], None]:
+    return lambda route: route.fulfill(**answer)
+
+
+def _result(attention: Any, **more: Any) -> str:
+    prediction = {"label": "plural", "probabilities": {"plural": 0.9}}
+    page = page_data(attention)
+    result = {"model": "m", "page": page, "prediction": prediction, "unknown": {}, **more}
+    return json.dumps({"result": result}) + "\n"
+
+
+def test_an_answer_is_shown_below_the_heading_of_the_app(app: Any, attention: Any) -> None:
+    page = app(_answering(body=_result(attention)))
+    page.goto(ASKED)
+    page.locator("#result h2").wait_for()
+    assert page.locator("h1").count() == 1
+    assert page.locator("#result h3").count() == 3
+
+
+def test_only_what_the_network_does_is_told_as_an_app_that_does_not_answer(
+    app: Any, attention: Any
+) -> None:
+    said = []
+    for explain in (
+        lambda route: route.abort(),
+        _answering(body=_result(attention, unknown=None)),  # a TypeError of ours
+    ):
+        page = app(explain)
+        page.goto(ASKED)
+        page.locator("#wrong:not(:empty)").wait_for()
+        said.append(page.locator("#wrong").inner_text())
+    assert said[0].startswith("The app does not answer; start it again")
+    assert "does not answer" not in said[1]
+
+
+def test_going_back_from_a_request_that_runs_leaves_an_empty_page(app: Any) -> None:
+    page = app(lambda _: None)  # it never answers
+    page.goto(f"{ADDRESS}/")
+    page.locator("#model option").first.wait_for(state="attached")
+    page.fill("#text", "the keys")
+    page.click("#explain")
+    page.locator("#cancel").wait_for()
+    page.go_back()
+    page.locator("#cancel").wait_for(state="hidden")
+    page.evaluate("new Promise((done) => setTimeout(done, 50))")
+    assert page.locator("#status").inner_text() == ""
+    assert page.locator("#work").is_hidden()
+    assert page.input_value("#text") == ""

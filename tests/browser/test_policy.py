@@ -1,0 +1,43 @@
+"""The page's own policy: it works under it, in a notebook's frame too, and other scripts do not."""
+
+from pathlib import Path
+from typing import Any
+
+from attnflow.view import to_html
+from attnflow.view._widget import Frame
+
+
+def test_a_script_that_is_not_the_pages_own_does_not_run(view: Any, attention: Any) -> None:
+    page = to_html(attention)
+    begin = "<main "
+    assert page.count(begin) == 1
+    foreign = "<script>document.title = 'taken over'</script>"
+    seen = view(page.replace(begin, f"{foreign}{begin}"))
+    assert seen.page.title() != "taken over"
+    (told,) = seen.wrong
+    assert "Content Security Policy" in told
+    seen.wrong.clear()
+
+
+def test_the_page_draws_and_saves_in_the_frame_of_a_notebook(
+    browser: Any, attention: Any, tmp_path: Path
+) -> None:
+    file = tmp_path / "notebook.html"
+    shown = Frame(to_html(attention))._repr_html_()
+    _ = file.write_text(f"<!doctype html><title>notebook</title>{shown}", encoding="utf-8")
+    context = browser.new_context(viewport={"width": 1280, "height": 1000})
+    page = context.new_page()
+    wrong: list[str] = []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("console", lambda message: message.type == "error" and wrong.append(message.text))
+    page.goto(file.as_uri())
+    frame = page.frame_locator("iframe")
+    frame.locator("section.panel svg").first.wait_for()
+    for name, head in (("SVG", b"<?xml"), ("PNG", b"\x89PNG"), ("CSV", b"method,")):
+        with page.expect_download() as waiting:
+            frame.get_by_role("button", name=name, exact=True).click()
+        content = Path(waiting.value.path()).read_bytes()
+        assert content.startswith(head) or name == "CSV", content[:20]
+        assert len(content) > 100
+    assert wrong == []
+    context.close()
