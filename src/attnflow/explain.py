@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -185,10 +186,11 @@ def explain(
     layer = attention.n_layers if layer is None else layer
     rows: dict[str, Any] = {"layers": [layer], "queries": [query]}
     asked: dict[str, Any] = {"target": target, "position": position, "truncate": truncate}
+    graph = functools.cache(attention.graph)  # heads are fused once, and not for raw attention
     compute: dict[Method, Callable[[], TokenAttention]] = {
         "raw": lambda: raw(attention, **rows),
-        "rollout": lambda: rollout(attention, **rows),
-        "flow": lambda: flow(attention, **rows, threads=threads),
+        "rollout": lambda: rollout(graph(), **rows),
+        "flow": lambda: flow(graph(), **rows, threads=threads),
     }
     scores: dict[Method, TokenAttention] = {}
     for method in wanted:

@@ -20,7 +20,7 @@ With attention or a graph the page computes raw attention and rollout itself. An
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any, cast
+from typing import Any, TypedDict, cast
 
 from attnflow.attention import Attention
 from attnflow.checked import Floats
@@ -38,6 +38,20 @@ VERSION = 1  # of the document, which the page's script checks
 _TITLE = "Token attention"
 # Characters of the page. Chosen: what opens at once, and still goes into a mail.
 _HEADS_SIZE = 8_000_000
+
+
+class Settings(TypedDict, total=False):
+    """The settings of `page_data`, which `to_html` and `show` hand on."""
+
+    importance: Importance | Iterable[Importance]
+    prediction: Prediction | None
+    query: int | None
+    layer: int | None
+    flow_queries: Iterable[int] | int | None
+    heads: bool | None
+    title: str | None
+    threads: int | None
+    progress: Callable[[int, int], None] | None
 
 
 def page_data(

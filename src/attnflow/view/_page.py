@@ -5,11 +5,9 @@ import hashlib
 import html
 import re
 import textwrap
-from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Unpack
 
-from attnflow.importance import Importance, Prediction
-from attnflow.view._data import page_data
+from attnflow.view._data import Settings, page_data
 from attnflow.view._encoded import script_json
 from attnflow.view._modules import joined, page_file
 from attnflow.view._shown import Shown
@@ -25,19 +23,7 @@ _POLICY = (
 _TITLE_WIDTH = 60
 
 
-def to_html(
-    shown: Shown,
-    *,
-    importance: Importance | Iterable[Importance] = (),
-    prediction: Prediction | None = None,
-    query: int | None = None,
-    layer: int | None = None,
-    flow_queries: Iterable[int] | int | None = None,
-    heads: bool | None = None,
-    title: str | None = None,
-    threads: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
-) -> str:
+def to_html(shown: Shown, **settings: Unpack[Settings]) -> str:
     """One interactive page of token attention: HTML that needs no other file and no network.
 
     Parameters
@@ -79,19 +65,7 @@ def to_html(
     >>> page[:15]
     '<!doctype html>'
     """
-    document = page_data(
-        shown,
-        importance=importance,
-        prediction=prediction,
-        query=query,
-        layer=layer,
-        flow_queries=flow_queries,
-        heads=heads,
-        title=title,
-        threads=threads,
-        progress=progress,
-    )
-    return page_of(document)
+    return page_of(page_data(shown, **settings))
 
 
 def page_of(document: dict[str, Any]) -> str:

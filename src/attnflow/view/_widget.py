@@ -3,11 +3,9 @@
 import functools
 import html
 import importlib
-from collections.abc import Callable, Iterable
-from typing import Any, TypedDict, Unpack
+from typing import Any, Unpack
 
-from attnflow.importance import Importance, Prediction
-from attnflow.view._data import page_data
+from attnflow.view._data import Settings, page_data
 from attnflow.view._encoded import script_json
 from attnflow.view._modules import joined
 from attnflow.view._page import page_of
@@ -15,20 +13,6 @@ from attnflow.view._shown import Shown
 
 # Pixels; chosen: six layers with toolbar and importance. What is higher scrolls inside the frame.
 _HEIGHT = 960
-
-
-class Settings(TypedDict, total=False):
-    """The settings of `to_html`."""
-
-    importance: Importance | Iterable[Importance]
-    prediction: Prediction | None
-    query: int | None
-    layer: int | None
-    flow_queries: Iterable[int] | int | None
-    heads: bool | None
-    title: str | None
-    threads: int | None
-    progress: Callable[[int, int], None] | None
 
 
 def show(shown: Shown, **settings: Unpack[Settings]) -> Any:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
-from attnflow.errors import InputError, MissingDependencyError
+from attnflow import dependencies
+from attnflow.errors import InputError
 from attnflow.models import Loaded
 from attnflow.view.app._guard import LOOPBACK
 from attnflow.view.app._limits import Limits
@@ -66,9 +66,4 @@ def create_app(
 
 def require_packages() -> None:
     """Say what to install where FastAPI or uvicorn is missing; nothing is loaded."""
-    for package in ("fastapi", "uvicorn"):
-        if importlib.util.find_spec(package) is None:
-            raise MissingDependencyError(
-                f"the local app needs {package}, which is not installed; run pip install "
-                '"attnflow[serve]"'
-            )
+    dependencies.require("fastapi", "uvicorn", need="the local app needs", extra="serve")

@@ -69,7 +69,7 @@ class Guard:
             await self._app(scope, receive, send_guarded)
         except Refusal as refusal:
             await refusal.send(send_guarded)
-        except Exception:
+        except Exception:  # whatever it is, a client is told nothing of it but that it happened
             _LOG.exception("an error that is no answer")
             if begun:  # what is sent is sent: the connection breaks off, which the client notices
                 raise

@@ -27,7 +27,7 @@ export function arrayPart(array, first = 0, count = arraySize(array)) {
 }
 
 /** @param {EncodedArray} array */
-export function arraySize(array) {
+function arraySize(array) {
   return array.shape.reduce((product, size) => product * size, 1);
 }
 

@@ -87,7 +87,7 @@ export function textScene(method, pieces, scores) {
 }
 
 /** Rows of values as CSV, RFC 4180. */
-export function csvText(rows) {
+function csvText(rows) {
   return rows.map((row) => row.map(csvField).join(",")).join("\r\n") + "\r\n";
 }
 

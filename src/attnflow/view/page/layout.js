@@ -7,7 +7,7 @@
 import { FONT } from "./theme.js";
 import { visibleName } from "./wording.js";
 
-export const LABEL_SIZE = 12;
+const LABEL_SIZE = 12;
 /** Pixels. Chosen by eye: columns that still show as columns, and that need no more room. */
 const LEAST_COLUMN = 2;
 const MOST_COLUMN = 84;
@@ -41,7 +41,7 @@ export function textWidth(text, size = LABEL_SIZE) {
 }
 
 /** A name cut so that it fits, with an ellipsis. */
-export function fittingName(name, width = LABEL_WIDTH, size = LABEL_SIZE) {
+function fittingName(name, width = LABEL_WIDTH, size = LABEL_SIZE) {
   const whole = visibleName(name);
   if (textWidth(whole, size) <= width) return whole;
   const characters = Array.from(whole);

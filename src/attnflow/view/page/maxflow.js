@@ -36,7 +36,7 @@ export function maxFlowValue(capacities, sizes, source, sink) {
 }
 
 /** The capacity of the edges that lead from the source's side to the other. */
-export function cutCapacity(capacities, sizes, cut) {
+function cutCapacity(capacities, sizes, cut) {
   let sum = 0;
   capacities.forEach((capacity, at) => {
     for (let above = 0; above < sizes[at + 1]; above++) {
