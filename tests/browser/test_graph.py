@@ -73,6 +73,18 @@ def test_a_click_pins_a_node_and_escape_lets_go(view: Any, attention: Any) -> No
     assert "pin" not in seen.state()
 
 
+def test_a_click_counts_when_the_picture_is_drawn_anew_under_it(view: Any, attention: Any) -> None:
+    seen = view(attention)
+    mouse = seen.page.mouse
+    mouse.move(*seen.node("rollout", 3, 5, N))
+    mouse.down()
+    seen.hover("rollout", 3, 4, N)  # draws, and so does the way back
+    seen.hover("rollout", 3, 5, N)
+    mouse.up()
+    seen.settled()
+    assert "pin=3.5" in seen.state()
+
+
 def test_a_pinned_pair_shows_its_flow_and_its_cut(view: Any, attention: Any) -> None:
     seen = view(attention)
     seen.click("flow", 3, 5, N)

@@ -70,6 +70,7 @@ export const PANEL_STYLE = `
 
 .inner svg,
 .inner canvas {
+  pointer-events: none; /* a picture drawn anew between press and release would take the click with it */
   display: block;
 }
 
