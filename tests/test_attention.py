@@ -2,7 +2,7 @@ import copy
 import pickle
 import tracemalloc
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import ml_dtypes
 import numpy as np
@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 import attnflow as af
+from attnflow.weights import Softmaxed
 
 
 def softmax_weights(*shape: int, seed: int = 0) -> NDArray[np.float64]:
@@ -165,6 +166,14 @@ def test_weights_that_are_handed_over_are_not_copied(causal: bool):
         tracemalloc.stop()
     assert a.weights is weights
     assert peak < weights.nbytes / 4
+
+
+def test_what_a_softmax_wrote_is_taken_as_it_is_and_its_shape_is_checked():
+    weights = np.full((1, 1, 2, 2), 0.5, dtype=np.float32)
+    weights.setflags(write=False)
+    assert af.Attention(cast("Any", Softmaxed(weights))).weights is weights
+    with pytest.raises(af.InputError, match="2 queries and 1 keys"):
+        _ = af.Attention(cast("Any", Softmaxed(weights[..., :1])))
 
 
 @pytest.mark.parametrize("n_tokens", [7, 512, 2048])

@@ -19,6 +19,7 @@ from attnflow.models._inputs import Positions, not_finite
 from attnflow.models._listen import listen
 from attnflow.models._origin import described, joined
 from attnflow.models._prepare import Text, prepare
+from attnflow.weights import Softmaxed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from attnflow.models._generate import Generate
-    from attnflow.models._inputs import Inputs
 
 Heads: TypeAlias = Literal["all", "mean"]
 AnyAttention: TypeAlias = "Attention | EncoderDecoderAttention"
@@ -154,7 +154,7 @@ def _result(
     target = None if inputs.targets is None else inputs.targets[example]
     try:
         if target is None and cross is None:
-            return _single(model, inputs, source, own, decoder, averaged=averaged)
+            return _single(model, collector, example, own, decoder, averaged=averaged)
         if own is None or decoder is None or cross is None:
             raise _incomplete(model, {"encoder": own, "decoder": decoder, "cross": cross})
         target = target or Positions()
@@ -171,14 +171,15 @@ def _result(
 
 def _single(
     model: nn.Module,
-    inputs: Inputs,
-    source: Positions,
+    collector: Collector,
+    example: int,
     own: NDArray[np.float32] | None,
     decoder: NDArray[np.float32] | None,
     *,
     averaged: bool,
 ) -> Attention:
     """Attention of one sequence to itself, whether or not the model calls its layers a decoder."""
+    inputs = collector.inputs
     stacks = [stack for stack in (own, decoder) if stack is not None]
     if len({stack.shape[1:] for stack in stacks}) > 1:
         raise UnsupportedModelError(
@@ -186,9 +187,14 @@ def _single(
             "pass one of them, as in attend(model.encoder, …)"
         )
     weights = stacks[0] if len(stacks) == 1 else np.concatenate(stacks)
+    source = inputs.sources[example]
     tokens, origin = described(model, inputs.forward, source, weights.shape[-1])
     return Attention(
-        weights, tokens, causal=_causal(model, weights), averaged=averaged, origin=origin
+        cast("Any", Softmaxed(weights)) if collector.softmaxed(example) else weights,
+        tokens,
+        causal=_causal(model, weights),
+        averaged=averaged,
+        origin=origin,
     )
 
 

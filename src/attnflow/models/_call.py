@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 Role: TypeAlias = Literal["self", "decoder", "cross"]
+# Gives memory of a shape (batch, head, query, key), in float32 on the CPU.
+Room: TypeAlias = "Callable[[tuple[int, int, int, int]], Tensor]"
 ROLES: tuple[Role, ...] = ("self", "decoder", "cross")
 
 # Queries whose weights are held at a time where not all are wanted. So that a block of 12 heads and
@@ -43,8 +45,11 @@ class Call(Protocol):
         """The number of examples, of queries and of keys."""
         ...
 
-    def weights(self) -> Tensor:
-        """Attention weights (batch, head, query, key)."""
+    def weights(self, room: Room | None = None) -> Tensor:
+        """Attention weights (batch, head, query, key).
+
+        A call that computes them with a softmax of its own may have it write to the `room`.
+        """
         ...
 
     def mean(self) -> Tensor:
@@ -72,8 +77,9 @@ class GivenWeights:
         """The number of examples, of queries and of keys."""
         return self.given.shape[0], self.given.shape[2], self.given.shape[3]
 
-    def weights(self) -> Tensor:
+    def weights(self, room: Room | None = None) -> Tensor:
         """What was given."""
+        del room  # they are somewhere already
         return self.given
 
     def mean(self) -> Tensor:

@@ -16,10 +16,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
 
-    from attnflow.models._call import Call, Role
+    from attnflow.models._call import Call, Role, Room
 
 # How far rows of half precision may be from one: twice the 2⁻⁸ by which rounding puts them off.
 _ROUNDING_HALF = 2**-7
+
+
+class OtherShapeError(ValueError):
+    """An array for a block came in another shape than those before it."""
 
 
 class Block:
@@ -32,21 +36,32 @@ class Block:
         self._expected = expected
         self._array: NDArray[np.float32] | None = None
         self._count = 0
+        self.softmaxed = True  # whether a softmax wrote all of it, and without NaN
 
-    def add(self, layer: NDArray[np.float32]) -> None:
-        """Copy one more array into the block; a shape unlike the first one's is refused."""
-        import torch
-
+    def room(self, shape: tuple[int, ...]) -> NDArray[np.float32]:
+        """Where the next array belongs; a shape unlike the first one's is refused."""
         if self._array is None:
-            self._array = np.empty((self._expected, *layer.shape), dtype=np.float32)
-        if layer.shape != self._array.shape[1:]:
-            raise ValueError(f"{layer.shape} after {self._array.shape[1:]}")
+            self._array = np.empty((self._expected, *shape), dtype=np.float32)
+        if shape != self._array.shape[1:]:
+            raise OtherShapeError(f"{shape} after {self._array.shape[1:]}")
         if self._count == len(self._array):
-            grown = np.empty((2 * self._count, *layer.shape), dtype=np.float32)
+            grown = np.empty((2 * self._count, *shape), dtype=np.float32)
             grown[: self._count] = self._array
             self._array = grown
-        # By torch, which copies with as many threads as the model computes with.
-        _ = torch.from_numpy(self._array[self._count]).copy_(torch.from_numpy(layer))
+        return self._array[self._count]
+
+    def add(self, layer: NDArray[np.float32]) -> None:
+        """Keep one more array, by a copy unless a softmax wrote it to its room."""
+        import torch
+
+        room = self.room(layer.shape)
+        if layer.ctypes.data == room.ctypes.data:
+            # Where a softmax gives NaN, it gives NaN to the whole row.
+            self.softmaxed = self.softmaxed and not np.isnan(layer[..., 0]).any()
+        else:
+            self.softmaxed = False
+            # By torch, which copies with as many threads as the model computes with.
+            _ = torch.from_numpy(room).copy_(torch.from_numpy(layer))
         self._count += 1
 
     def taken(self) -> NDArray[np.float32] | None:
@@ -79,25 +94,39 @@ class Collector:
                 f"{call.name or 'an attention'} has {queries} queries and {keys} keys; attention "
                 "of a sequence to itself is wanted, without a cache of earlier positions"
             )
-        weights = call.mean()[:, None] if self._averaged else call.weights()
         first = self._first.setdefault(role, call.name)
-        for example, each in enumerate(weights):
-            block = self._blocks.setdefault((role, example), Block(self._expected))
-            array = _cut(call.name or "an attention", each, *self._ends(role, example))
-            try:
-                block.add(array)
-            except ValueError as reason:
-                raise UnsupportedModelError(
-                    f"{call.name or 'an attention'} has weights of another shape than "
-                    f"{first or 'the first'}: {reason} (head, query, key). Models of several "
-                    "parts, such as one for text and one for images, are passed part by part: "
-                    "attend(model.vision_model, …)"
-                ) from reason
+        try:
+            weights = call.mean()[:, None] if self._averaged else call.weights(self._room(role))
+            for example, each in enumerate(weights):
+                array = _cut(call.name or "an attention", each, *self._ends(role, example))
+                self._block(role, example).add(array)
+        except OtherShapeError as reason:
+            raise UnsupportedModelError(
+                f"{call.name or 'an attention'} has weights of another shape than "
+                f"{first or 'the first'}: {reason} (head, query, key). Models of several "
+                "parts, such as one for text and one for images, are passed part by part: "
+                "attend(model.vision_model, …)"
+            ) from reason
 
     def weights(self, role: Role, example: int) -> NDArray[np.float32] | None:
         """Weights (layer, head, query, key) of an example, None where none were heard."""
         block = self._blocks.get((role, example))
         return None if block is None else block.taken()
+
+    def softmaxed(self, example: int) -> bool:
+        """Whether all weights of an example are distributions by the way they were made."""
+        return all(block.softmaxed for (_, of), block in self._blocks.items() if of == example)
+
+    def _block(self, role: Role, example: int) -> Block:
+        return self._blocks.setdefault((role, example), Block(self._expected))
+
+    def _room(self, role: Role) -> Room | None:
+        """Where a call may write its weights itself: those of one example that are all kept."""
+        import torch
+
+        if len(self.inputs.sources) > 1 or any(end.kept is not None for end in self._ends(role, 0)):
+            return None
+        return lambda shape: torch.from_numpy(self._block(role, 0).room(shape[1:]))[None]
 
     def _ends(self, role: Role, example: int) -> tuple[Positions, Positions]:
         """Whose queries attend to whose keys."""

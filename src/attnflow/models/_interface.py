@@ -4,7 +4,7 @@ Every attention of a model that follows the interface goes through one function,
 its configuration. For one forward pass the name is ours. The function answers with the model's own
 eager attention, or with fused attention, and so needs to know nothing about the family: soft caps,
 grouped heads, sliding windows and position biases are in the masks and arguments that come with the
-call.
+call. Where fused attention would do, all heads' weights are computed by its formula, in place.
 """
 # torch's and transformers' stubs leave much unknown; what is unknown stays inside this file. The
 # name of the attention in use is a private attribute in transformers, though documented.
@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from attnflow.errors import UnsupportedModelError
-from attnflow.models._call import BLOCK, Hear, Role, head_mean, role_of
+from attnflow.models._call import BLOCK, Hear, Role, Room, head_mean, role_of
 from attnflow.models._fused import FUSED_COLUMNS, beside
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class _Listener:
     hear: Hear
     names: dict[int, str]  # of the modules, by their identity
     fused: bool  # whether masks are those of fused attention
-    kernel: bool  # whether that may be computed by PyTorch's fused kernel
+    kernel: bool  # whether the model may be computed by PyTorch's fused kernel
 
 
 @contextlib.contextmanager
@@ -54,7 +54,7 @@ def interface_ear(model: nn.Module, hear: Hear, *, fused: bool) -> Generator[Non
     configs = _configs(modules.values())
     before = [config._attn_implementation_internal for config in configs]  # noqa: SLF001
     # By transformers' own word for its model, so false for a model it has not heard of.
-    kernel = fused and all(getattr(each, "_supports_sdpa", True) for each in modules.values())
+    kernel = all(getattr(type(each), "_supports_sdpa", True) for each in modules.values())
     token = _listening.set(_Listener(hear, names, fused, kernel))
     chosen = _FUSED if fused else _EAGER
     try:
@@ -138,7 +138,9 @@ class _InterfaceCall:
     def size(self) -> tuple[int, int, int]:
         return self.query.shape[0], self.query.shape[2], self.key.shape[2]
 
-    def weights(self) -> Tensor:
+    def weights(self, room: Room | None = None) -> Tensor:
+        if room is not None and self._fits_kernel() and self._fits_room():
+            return self._written(room)
         self.output, weights = self._eager(slice(None))
         return weights
 
@@ -164,6 +166,35 @@ class _InterfaceCall:
             answers.append(answer(weights))
         self.output = torch.cat(outputs, dim=1)
         return torch.cat(answers, dim=1)
+
+    def _written(self, room: Room) -> Tensor:
+        """The weights that a fused kernel would compute with, written where they are kept.
+
+        What eager attention gives, without a copy and without a pass over all scores to scale them.
+        """
+        import torch
+
+        batch, heads, queries, _ = self.query.shape
+        groups = heads // self.key.shape[1]
+        key, value = (
+            each.repeat_interleave(groups, dim=1) if groups > 1 else each
+            for each in (self.key, self.value)
+        )
+        scores = self.query * self._scaling() @ key.transpose(2, 3)
+        mask = self._additive_mask(slice(None))
+        if mask is not None:
+            scores += mask
+        weights = room((batch, heads, queries, key.shape[2]))
+        _ = torch.softmax(scores, dim=-1, out=weights)
+        self.output = (weights @ value).transpose(1, 2).contiguous()
+        return weights
+
+    def _fits_room(self) -> bool:
+        """Whether weights are of the kind that room is made for, and nothing adds to scores."""
+        import torch
+
+        plain = self.query.dtype == torch.float32 and self.query.device.type == "cpu"
+        return plain and self.settings.get("position_bias") is None
 
     def _eager(self, rows: slice) -> tuple[Tensor, Tensor]:
         """The model's own eager attention for some of the queries."""
@@ -207,12 +238,15 @@ class _InterfaceCall:
         beyond = (self.settings.get(name) for name in ("softcap", "s_aux"))
         return self.listener.kernel and all(setting is None for setting in beyond)
 
+    def _scaling(self) -> float:
+        scaling = self.settings.get("scaling")
+        return self.query.shape[-1] ** -0.5 if scaling is None else scaling
+
     def _kernel(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
-        settings = dict(self.settings)
-        if settings.get("scaling") is None:  # the default looks at the width, which is filled up
-            settings["scaling"] = self.query.shape[-1] ** -0.5
+        # The default would look at the width, which is filled up.
+        settings: dict[str, Any] = {**self.settings, "scaling": self._scaling()}
         output, _ = sdpa_attention_forward(self.module, query, key, value, self.mask, **settings)
         return output.transpose(1, 2)
 
