@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -149,8 +148,8 @@ def explain(
     threads
         Threads for flow; all cores by default.
     progress
-        Called with (steps done, steps in all) before the first step and after each: attention,
-        prediction, every method, blank-out, gradient. What it raises ends the work.
+        Called with (steps done, steps in all) whenever some are done: attention, prediction, each
+        method, each token blanked out, gradient. What it raises ends the work.
 
     Notes
     -----
@@ -169,17 +168,16 @@ def explain(
     if not isinstance(cast("object", text), str):
         raise InputError(f"a {type(text).__name__} came; explain is about one text, a str")
     wanted = _checked(methods)
-    done = _counter(4 + len(wanted), progress)
-    done()
     attention = attend(model, tokenizer, text, truncate=truncate)
     if not isinstance(attention, Attention):
         raise UnsupportedModelError(
             f"{type(model).__name__} reads one text and writes another, and explain is about the "
             "tokens of one; use attnflow.models.attend and attnflow.importance"
         )
-    done()
+    told = _teller(3 + len(wanted) + attention.n_tokens, progress)
+    told(1)
     prediction = predict(model, tokenizer, text, position=position, truncate=truncate)
-    done()
+    told(2)
     if query is None:
         last = attention.n_tokens - 1 if attention.causal else 0
         query = last if prediction.position is None else prediction.position
@@ -195,24 +193,25 @@ def explain(
     scores: dict[Method, TokenAttention] = {}
     for method in wanted:
         scores[method] = compute[method]()
-        done()
-    blanked = blank_out(model, tokenizer, text, replace=replace, **asked)
-    done()
+        told(2 + len(scores))
+    before = 2 + len(scores)
+    blanked = blank_out(
+        model,
+        tokenizer,
+        text,
+        replace=replace,
+        progress=lambda done, _: told(before + done),
+        **asked,
+    )
     gradient = input_gradient(model, tokenizer, text, score=_score(model), **asked)
-    done()
+    told(before + attention.n_tokens + 1)
     importance = {"blank_out": blanked, "input_gradient": gradient}
     return Explanation(text, prediction, scores, importance, attention)
 
 
-def _counter(total: int, progress: Callable[[int, int], None] | None) -> Callable[[], None]:
-    """What reports 0, 1, 2, … steps done of `total`, one more with each call."""
-    numbers = itertools.count()
-
-    def done() -> None:
-        if progress is not None:
-            progress(next(numbers), total)
-
-    return done
+def _teller(total: int, progress: Callable[[int, int], None] | None) -> Callable[[int], None]:
+    """What tells `progress`, where there is one, how many of `total` steps are done."""
+    return lambda done: None if progress is None else progress(done, total)
 
 
 def _score(model: nn.Module) -> Literal["difference", "probability"]:

@@ -58,6 +58,21 @@ def test_passes_are_as_few_as_the_size_of_a_batch_allows():
     assert sizes == [1, 5, 3]
 
 
+@pytest.mark.parametrize("method", ["blank_out", "leave_span_out"])
+def test_progress_counts_variants_and_may_end_the_work(method: str):
+    model, ask, text = model_of("bert"), METHODS[method], "the key to the old man"
+    told: list[tuple[int, int]] = []
+    _ = ask(model, tokenizer(), text, batch_size=5, progress=lambda *n: told.append(n))
+    assert told == [(0, 8), (5, 8), (8, 8)]
+
+    def stop(done: int, _total: int) -> None:
+        if done == 5:
+            raise TimeoutError
+
+    with pytest.raises(TimeoutError):
+        _ = ask(model, tokenizer(), text, batch_size=5, progress=stop)
+
+
 def test_by_default_a_pass_reads_as_many_tokens_as_suit_the_model(monkeypatch: pytest.MonkeyPatch):
     model, shapes = model_of("bert"), []
     handle = model.register_forward_pre_hook(

@@ -17,7 +17,7 @@ from attnflow.models._encode import inner_tokenizer, token_names
 from attnflow.models._inputs import check_vocabulary
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
     from torch import nn
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 # The token that stands where another was: a special one of the tokenizer, or the id of any.
 Special: TypeAlias = Literal["unk", "mask", "pad"]
 Replace: TypeAlias = Special | int
+# Called with how many variants of the input are done, and how many there are.
+Progress: TypeAlias = "Callable[[int, int], None]"
 
 
 def changes(
@@ -38,10 +40,12 @@ def changes(
     blank: int,
     batch_size: int | None,
     signed: bool,
+    progress: Progress | None,
 ) -> list[tuple[NDArray[np.float64], Question]]:
     """For each example the change of its score (group) when the positions of a group are blanked.
 
     The score of the whole input less that of the blanked one; without its sign unless `signed`.
+    `progress` is called before the first pass over groups and after each of them.
     """
     model = asking.model
     with reading(model, gradients=False):
@@ -54,6 +58,9 @@ def changes(
             questions |= dict(zip(numbers, asked, strict=True))
         rows = [Row(number, group) for number, each in enumerate(groups) for group in each]
         scores = np.empty(len(rows))
+        done = 0
+        if progress is not None:
+            progress(done, len(rows))
         for numbers, fields in batches(model, examples, rows, size=batch_size, blank=blank):
             which = [rows[number].example for number in numbers]
             answer = answer_of(model, fields, [examples[number] for number in which])
@@ -61,6 +68,9 @@ def changes(
                 answer.logits.cpu().double(), [questions[each] for each in which]
             )
             scores[numbers] = found.cpu().numpy()
+            done += len(numbers)
+            if progress is not None:
+                progress(done, len(rows))
     wholes = np.array([questions[row.example].whole for row in rows])
     change = wholes - scores if signed else np.abs(wholes - scores)
     ends = np.cumsum([len(each) for each in groups])[:-1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, overload
 
-from attnflow.importance._ablate import Replace, changes, replacement
+from attnflow.importance._ablate import Progress, Replace, changes, replacement
 from attnflow.importance._example import examples_of
 from attnflow.importance._passes import opened
 from attnflow.importance._question import Asking
@@ -33,6 +33,7 @@ def blank_out(
     position: int | None = None,
     truncate: bool = False,
     batch_size: int | None = None,
+    progress: Progress | None = None,
 ) -> Importance: ...
 @overload
 def blank_out(
@@ -47,6 +48,7 @@ def blank_out(
     position: int | None = None,
     truncate: bool = False,
     batch_size: int | None = None,
+    progress: Progress | None = None,
 ) -> list[Importance]: ...
 @overload
 def blank_out(
@@ -60,6 +62,7 @@ def blank_out(
     signed: bool = False,
     position: int | None = None,
     batch_size: int | None = None,
+    progress: Progress | None = None,
 ) -> Importance | list[Importance]: ...
 def blank_out(
     model: nn.Module,
@@ -73,6 +76,7 @@ def blank_out(
     position: int | None = None,
     truncate: bool = False,
     batch_size: int | None = None,
+    progress: Progress | None = None,
 ) -> Importance | list[Importance]:
     """How much the answer of a model changes when each token in turn is replaced by UNK.
 
@@ -110,6 +114,9 @@ def blank_out(
         How many variants are run at once; by default as many as have 4,096 tokens together, of
         a model of more than four million weights fewer, down to 512 tokens. It changes nothing but
         rounding: only variants of one length are run together, and nothing is padded.
+    progress
+        Called with (variants done, variants in all) before the first of them is run and after each
+        batch. What it raises ends the work.
 
     Notes
     -----
@@ -138,6 +145,7 @@ def blank_out(
         blank=blank,
         batch_size=batch_size,
         signed=signed,
+        progress=progress,
     )
     made = {"replace": replace, "replaced_by": name, "signed": signed}
     results = [

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 from attnflow import words
 from attnflow.errors import InputError
-from attnflow.importance._ablate import Replace, changes, replacement
+from attnflow.importance._ablate import Progress, Replace, changes, replacement
 from attnflow.importance._example import examples_of
 from attnflow.importance._passes import opened
 from attnflow.importance._question import Asking
@@ -37,6 +37,7 @@ def leave_span_out(
     position: int | None = None,
     truncate: bool = False,
     batch_size: int | None = None,
+    progress: Progress | None = None,
 ) -> Importance: ...
 @overload
 def leave_span_out(
@@ -52,6 +53,7 @@ def leave_span_out(
     position: int | None = None,
     truncate: bool = False,
     batch_size: int | None = None,
+    progress: Progress | None = None,
 ) -> list[Importance]: ...
 def leave_span_out(
     model: nn.Module,
@@ -66,6 +68,7 @@ def leave_span_out(
     position: int | None = None,
     truncate: bool = False,
     batch_size: int | None = None,
+    progress: Progress | None = None,
 ) -> Importance | list[Importance]:
     """How much the answer of a model changes when all tokens of a word or phrase are replaced.
 
@@ -74,7 +77,7 @@ def leave_span_out(
 
     Parameters
     ----------
-    model, tokenizer, target, replace, score, signed, position, truncate, batch_size
+    model, tokenizer, target, replace, score, signed, position, truncate, batch_size, progress
         As for `blank_out`.
     text
         A text, or a list of texts that gives a list of results.
@@ -117,7 +120,15 @@ def leave_span_out(
         [tuple(example.kept[piece] for piece in word.pieces) for word in found]
         for example, found in zip(examples, chosen, strict=True)
     ]
-    found = changes(asking, examples, groups, blank=blank, batch_size=batch_size, signed=signed)
+    found = changes(
+        asking,
+        examples,
+        groups,
+        blank=blank,
+        batch_size=batch_size,
+        signed=signed,
+        progress=progress,
+    )
     made = {"replace": replace, "replaced_by": name, "signed": signed}
     results = [
         Importance(

@@ -31,7 +31,6 @@ class Progress:
     state: str  # "waiting" for its turn, or "working"
     done: int = 0  # steps
     total: int = 0  # 0 as long as nobody knows
-    passes: int = 0  # of the model, which the steps are made of
 
 
 Report: TypeAlias = Callable[[Progress], None]

@@ -88,7 +88,6 @@ class Step(BaseModel):
     state: str = Field(description="waiting, for others to be done, or working.")
     done: int = Field(description="Steps done.")
     total: int = Field(description="Steps in all; 0 as long as that is unknown.")
-    passes: int = Field(description="Forward passes that the model has made.")
 
 
 class Wrong(BaseModel):

@@ -1,14 +1,8 @@
 """The work behind an answer: a text through a model, as bytes of JSON."""
-# torch's stubs leave hooks unknown; what is unknown stays inside this file.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
 
 import hashlib
 import json
-from collections.abc import Generator
-from contextlib import contextmanager
-from dataclasses import astuple, dataclass, replace
-from typing import Any
+from dataclasses import astuple, dataclass
 
 from attnflow.explain import explain
 from attnflow.explanation_document import explanation_document
@@ -40,20 +34,28 @@ class Question:
 def worked_out(question: Question, loaded: Loaded, limits: Limits, report: Report) -> bytes:
     """The answer to a question. `report` is told of every step and may end the work at each."""
     _check_tokens(question.text, loaded, limits)
-    with _passes_reported(loaded.model, report, more=int(question.page)) as step:
-        explanation = explain(
-            loaded.model,
-            loaded.tokenizer,
-            question.text,
-            layer=question.layer,
-            query=question.query,
-            target=question.target,
-            replace=question.replace,
-            progress=step,
-        )
-        document = explanation_document(explanation, question.model, loaded.tokenizer)
-        if question.page:
-            document["page"] = page_data(explanation, progress=lambda _done, _total: step())
+    pages = int(question.page)  # a step more
+    steps = 0  # of `explain`, which tells how many there are
+
+    def told(done: int, total: int) -> None:
+        nonlocal steps
+        steps = total
+        report(Progress("working", done, total + pages))
+
+    report(Progress("working"))
+    explanation = explain(
+        loaded.model,
+        loaded.tokenizer,
+        question.text,
+        layer=question.layer,
+        query=question.query,
+        target=question.target,
+        replace=question.replace,
+        progress=told,
+    )
+    document = explanation_document(explanation, question.model, loaded.tokenizer)
+    if question.page:
+        document["page"] = page_data(explanation, progress=lambda *_: told(steps, steps))
     return json.dumps(document, allow_nan=False, separators=(",", ":")).encode()
 
 
@@ -77,33 +79,3 @@ def _check_tokens(text: str, loaded: Loaded, limits: Limits) -> None:
             "too_many_tokens",
             f"the text has {count} tokens, and the model takes {most}; shorten it",
         )
-
-
-@contextmanager
-def _passes_reported(model: Any, report: Report, *, more: int) -> Generator[Any]:
-    """Report every forward pass, and every step of `explain` by the function that this gives.
-
-    `more` steps come after those of `explain`; without numbers the function reports that there is
-    work between two steps.
-
-    Blank-out is one step and runs a pass for every few tokens: a request that nobody waits for any
-    more ends at the next pass.
-    """
-    state = Progress("working")
-
-    def step(done: int | None = None, total: int = 0) -> None:
-        nonlocal state
-        if done is not None:
-            state = replace(state, done=done, total=total + more)
-        report(state)
-
-    def on_pass(*_: Any) -> None:
-        nonlocal state
-        state = replace(state, passes=state.passes + 1)
-        report(state)
-
-    hook = model.register_forward_pre_hook(on_pass)
-    try:
-        yield step
-    finally:
-        hook.remove()

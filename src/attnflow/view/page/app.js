@@ -89,7 +89,7 @@ function complain({ message }) {
   part("wrong").textContent = `${message.charAt(0).toUpperCase()}${message.slice(1)}.`;
 }
 
-function showStep({ state, done, total, passes }) {
+function showStep({ state, done, total }) {
   const bar = part("bar");
   if (state === "waiting" || total === 0) {
     bar.removeAttribute("value");
@@ -98,7 +98,7 @@ function showStep({ state, done, total, passes }) {
   }
   bar.max = total;
   bar.value = done;
-  part("step").textContent = `Step ${Math.min(done + 1, total)} of ${total}, ${passes} ${passes === 1 ? "pass" : "passes"} of the model`;
+  part("step").textContent = `Step ${Math.min(done + 1, total)} of ${total}`;
 }
 
 function showWork(working) {
@@ -136,7 +136,7 @@ async function run(wanted) {
   const mine = new AbortController();
   underWay = mine;
   part("wrong").textContent = "";
-  showStep({ state: "working", done: 0, total: 0, passes: 0 });
+  showStep({ state: "working", done: 0, total: 0 });
   const soon = setTimeout(() => {
     showWork(true);
     say("Working.");
