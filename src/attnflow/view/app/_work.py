@@ -55,7 +55,7 @@ def worked_out(question: Question, loaded: Loaded, limits: Limits, report: Repor
     )
     document = explanation_document(explanation, question.model, loaded.tokenizer)
     if question.page:
-        document["page"] = page_data(explanation, progress=lambda *_: told(steps, steps))
+        document["page"] = page_data(explanation, progress=lambda _done, _total: told(steps, steps))
     return json.dumps(document, allow_nan=False, separators=(",", ":")).encode()
 
 
