@@ -14,6 +14,7 @@ from plan import Plan
 
 _HEADS, _LAYERS, _SEGMENTS, _WIDTH = 12, 6, 16, 384  # MiniLM's shape
 _UNKNOWN = "[UNK]"
+# Whose medians are taken: what an allocator keeps for later differs from one to the next. Chosen.
 _PROCESSES = 5
 _WAYS = {"sdpa": "SDPA pass", "rollout": "rollout by segments"}
 
@@ -63,7 +64,8 @@ def section(plan: Plan) -> report.Section:
         f"length; time in turns, {plan.rounds} rounds. Memory, in a process of its own: what "
         "the call takes more at its peak than before it, after a call on a tiny input, and the "
         "peak of the process, model and libraries included; at the first length the median of "
-        f"{_PROCESSES} processes each. For the matrices, what attention weights alone would take."
+        f"{_PROCESSES} processes, at the second one process. For the matrices, what attention "
+        "weights alone would take."
     )
     small, big, large = peaks["sdpa", first], peaks["rollout", first], peaks["rollout", longest]
     findings = (
@@ -92,7 +94,7 @@ def section(plan: Plan) -> report.Section:
 
 
 def _peak(way: str, tokens: int, *, processes: int) -> Peak:
-    """The medians of some processes, since what an allocator keeps for later differs a little."""
+    """The medians of some processes."""
     runs = [Peak(*timing.in_new_process(__file__, way, str(tokens))) for _ in range(processes)]
     return Peak(*(statistics.median(each) for each in zip(*runs, strict=True)))
 

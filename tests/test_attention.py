@@ -2,7 +2,7 @@ import copy
 import pickle
 import tracemalloc
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -168,12 +168,19 @@ def test_weights_that_are_handed_over_are_not_copied(causal: bool):
     assert peak < weights.nbytes / 4
 
 
-def test_what_a_softmax_wrote_is_taken_as_it_is_and_its_shape_is_checked():
+def test_what_a_softmax_wrote_is_taken_as_it_is():
     weights = np.full((1, 1, 2, 2), 0.5, dtype=np.float32)
     weights.setflags(write=False)
-    assert af.Attention(cast("Any", Softmaxed(weights))).weights is weights
+    assert af.Attention(Softmaxed(weights)).weights is weights
     with pytest.raises(af.InputError, match="2 queries and 1 keys"):
-        _ = af.Attention(cast("Any", Softmaxed(weights[..., :1])))
+        _ = af.Attention(Softmaxed(weights[..., :1]))
+
+
+def test_what_a_softmax_made_of_no_numbers_is_refused():
+    weights = np.full((1, 1, 2, 2), 0.5, dtype=np.float32)
+    weights[0, 0, 1] = np.nan
+    with pytest.raises(af.InputError, match="query 1 has weight nan"):
+        _ = af.Attention(Softmaxed(weights))
 
 
 @pytest.mark.parametrize("n_tokens", [7, 512, 2048])

@@ -21,7 +21,7 @@ from attnflow.graph import AttentionGraph
 from attnflow.html_table import counted, html_table
 from attnflow.origin import Origin, fitting, origin_from, origin_record, predicting
 from attnflow.sinks import Sink, sinks_of, told
-from attnflow.weights import check_averaged, check_causal, checked_weights
+from attnflow.weights import Softmaxed, check_averaged, check_causal, checked_weights
 
 # What a file is that holds this instead of weights.
 _OTHER_FILES = {
@@ -78,7 +78,7 @@ class Attention:
 
     def __init__(
         self,
-        weights: ArrayLike,
+        weights: ArrayLike | Softmaxed,
         tokens: Iterable[str] | None = None,
         *,
         causal: bool = False,

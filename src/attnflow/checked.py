@@ -1,7 +1,7 @@
 """What callers pass, checked and in the one form that the types keep."""
 
 import operator
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from numbers import Real
 from typing import Any, TypeAlias, cast
 
@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from attnflow.errors import InputError
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
+# What long work calls with how much is done and how much there is; what it raises ends the work.
+Progress: TypeAlias = Callable[[int, int], None]
 
 
 def floats(value: object, name: str) -> Floats:

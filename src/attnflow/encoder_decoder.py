@@ -15,7 +15,7 @@ from attnflow.graph import AttentionGraph
 from attnflow.html_table import counted, html_table
 from attnflow.origin import Origin, fitting, origin_from, origin_record, predicting
 from attnflow.sinks import Sink, sinks_of, told
-from attnflow.weights import check_averaged, check_causal, checked_weights
+from attnflow.weights import Softmaxed, check_averaged, check_causal, checked_weights
 
 _PARTS = ("encoder", "decoder", "cross")
 
@@ -69,9 +69,9 @@ class EncoderDecoderAttention:
 
     def __init__(
         self,
-        encoder: ArrayLike,
-        decoder: ArrayLike,
-        cross: ArrayLike,
+        encoder: ArrayLike | Softmaxed,
+        decoder: ArrayLike | Softmaxed,
+        cross: ArrayLike | Softmaxed,
         source: Iterable[str] | None = None,
         target: Iterable[str] | None = None,
         *,

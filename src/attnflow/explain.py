@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import nn
 
+    from attnflow.checked import Progress
     from attnflow.importance import Importance, Prediction
     from attnflow.token_attention import Method, TokenAttention
 
@@ -118,7 +119,7 @@ def explain(
     replace: Any = "unk",
     truncate: bool = False,
     threads: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Explanation:
     """What a model answers to a text, what it attended to and what the answer depends on.
 
@@ -148,8 +149,9 @@ def explain(
     threads
         Threads for flow; all cores by default.
     progress
-        Called with (steps done, steps in all) whenever some are done: attention, prediction, each
-        method, each token blanked out, gradient. What it raises ends the work.
+        Called with (steps done, steps in all). Steps are attention, prediction, each method, each
+        token blanked out, gradient; the first call comes after attention, which tells how many
+        tokens there are, and tokens are blanked out in batches. What it raises ends the work.
 
     Notes
     -----
@@ -174,10 +176,10 @@ def explain(
             f"{type(model).__name__} reads one text and writes another, and explain is about the "
             "tokens of one; use attnflow.models.attend and attnflow.importance"
         )
-    told = _teller(3 + len(wanted) + attention.n_tokens, progress)
-    told(1)
+    steps = _Steps(3 + len(wanted) + attention.n_tokens, progress)
+    steps.reach(1)
     prediction = predict(model, tokenizer, text, position=position, truncate=truncate)
-    told(2)
+    steps.reach(2)
     if query is None:
         last = attention.n_tokens - 1 if attention.causal else 0
         query = last if prediction.position is None else prediction.position
@@ -193,25 +195,34 @@ def explain(
     scores: dict[Method, TokenAttention] = {}
     for method in wanted:
         scores[method] = compute[method]()
-        told(2 + len(scores))
-    before = 2 + len(scores)
+        steps.reach(steps.done + 1)
+    before = steps.done
     blanked = blank_out(
         model,
         tokenizer,
         text,
         replace=replace,
-        progress=lambda done, _: told(before + done),
+        progress=lambda done, _total: steps.reach(before + done),
         **asked,
     )
     gradient = input_gradient(model, tokenizer, text, score=_score(model), **asked)
-    told(before + attention.n_tokens + 1)
+    steps.reach(steps.done + 1)
     importance = {"blank_out": blanked, "input_gradient": gradient}
     return Explanation(text, prediction, scores, importance, attention)
 
 
-def _teller(total: int, progress: Callable[[int, int], None] | None) -> Callable[[int], None]:
-    """What tells `progress`, where there is one, how many of `total` steps are done."""
-    return lambda done: None if progress is None else progress(done, total)
+@dataclass(slots=True)
+class _Steps:
+    """How many steps are done, which `progress` is told."""
+
+    total: int
+    progress: Progress | None
+    done: int = 0
+
+    def reach(self, done: int) -> None:
+        self.done = done
+        if self.progress is not None:
+            self.progress(done, self.total)
 
 
 def _score(model: nn.Module) -> Literal["difference", "probability"]:

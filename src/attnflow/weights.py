@@ -29,11 +29,11 @@ _HINT = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Softmaxed:
-    """Weights (layer, head, query, key) in float32 whose rows a softmax wrote, none of them NaN.
+    """Weights (layer, head, query, key) in float32 whose rows a softmax wrote.
 
-    They are distributions by the way they were made, so nobody needs to look at them again.
+    They are distributions by the way they were made, but for rows that are NaN throughout.
     """
 
     array: checked.Floats
@@ -42,8 +42,8 @@ class Softmaxed:
 def checked_weights(value: object, name: str, *, square: bool = True) -> checked.Floats:
     """Weights (layer, head, query, key) as one read-only array whose rows sum to one.
 
-    `value` is anything NumPy can read, or one array a layer; `name` says in errors what it is. Rows
-    of what is Softmaxed are not looked at.
+    `value` is anything NumPy can read, or one array a layer; `name` says in errors what it is. Of
+    rows that are Softmaxed one weight each is looked at.
     `square`: there are as many keys as queries. Rows off by rounding are renormalised. Two passes
     over the weights; an array that is read-only and owns its memory is taken without a copy, but
     where rows need renormalising.
@@ -52,9 +52,10 @@ def checked_weights(value: object, name: str, *, square: bool = True) -> checked
     array([[[[0.25, 0.75]]]])
     """
     known = isinstance(value, Softmaxed)
-    given = value.array if known else _four_axes(value, name)
+    value = value.array if known else value
+    given = _four_axes(value, name)
     _check_shape(given, name, square=square)
-    if known:
+    if known and not np.isnan(given[..., 0]).any():
         return checked.read_only(given)
     types = _types(value)
     array = checked.read_only(given)
@@ -211,8 +212,8 @@ def _clearly_distributions(array: checked.Floats) -> bool:
 
     Sums in the weights' own precision, which are off by some 1e-6 (2,048 keys in float32,
     measured); rows that seem to be off by half of what is worth a copy are left to an exact look.
-    NaN and infinity show in the sums. By adding up: a product with ones is a little faster, but the
-    threads of its library then wait busily, and take their time from the model's.
+    NaN and infinity show in the sums. By adding up and not as a product with ones, whose threads
+    would wait busily for more, and take their time from a model's.
     """
     keys = array.shape[-1]
     rows = array.reshape(-1, keys)

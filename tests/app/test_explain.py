@@ -12,8 +12,11 @@ from attnflow.explain import explain
 from attnflow.explanation_document import explanation_document
 from attnflow.models import Loaded
 from attnflow.view import page_data
+from attnflow.view.app._jobs import Progress, Stopped
+from attnflow.view.app._limits import Limits
 from attnflow.view.app._refusal import of_library
 from attnflow.view.app._shapes import Explained, Line
+from attnflow.view.app._work import Question, worked_out
 
 Client = Callable[..., TestClient]
 TEXT = "the key to the cabinets"
@@ -173,6 +176,34 @@ def test_a_stream_tells_of_the_progress_and_then_the_same_answer(client: Client)
     assert lines[-1].result is not None
     whole = Explained.model_validate(app.post("/api/explain", json={"text": TEXT}).json())
     assert lines[-1].result == whole
+
+
+@pytest.mark.parametrize("page", [False, True])
+def test_steps_are_told_up_to_the_last(verb_number: Loaded, page: bool) -> None:
+    question = Question("verb-number", TEXT, None, None, None, "unk", page)
+    told: list[Progress] = []
+    _ = worked_out(question, verb_number, Limits(), told.append)
+    assert told[0] == Progress("working")  # how many steps there are is not known yet
+    steps = 3 + 3 + 7  # attention, prediction and gradient; methods; tokens
+    assert {each.total for each in told[1:]} == {steps + page}
+    # What comes before blank-out is told again at its begin, and its tokens go in one batch; the
+    # page is the last step, and its own work is told while it is under way.
+    counts = [each.done for each in told[1:]]
+    assert counts[:8] == [1, 2, 3, 4, 5, 5, 12, 13]
+    assert (set(counts[8:]) == {steps}) == page
+
+
+def test_a_page_that_nobody_waits_for_is_not_worked_out(verb_number: Loaded) -> None:
+    question = Question("verb-number", TEXT, None, None, None, "unk", page=True)
+    told: list[Progress] = []
+
+    def report(progress: Progress) -> None:
+        told.append(progress)
+        if [each.done for each in told].count(13) == 2:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        _ = worked_out(question, verb_number, Limits(), report)
 
 
 def test_a_stream_ends_with_what_went_wrong(client: Client) -> None:

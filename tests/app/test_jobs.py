@@ -146,7 +146,7 @@ def _begun_post(server: Any) -> Any:
 
 
 @pytest.mark.parametrize("begin", [_begun_post, _begun_stream])
-def test_a_client_that_goes_away_ends_the_work_at_the_next_pass(
+def test_a_client_that_goes_away_ends_the_work_at_the_next_step(
     served: Any, gated: Any, begin: Callable[[Any], Any]
 ) -> None:
     server = served({"slow": gated.loaded})

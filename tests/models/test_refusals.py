@@ -332,3 +332,17 @@ def test_positions_counted_after_padding_shorten_what_a_model_takes(name: str):
     holder: Any = nn.Module()
     holder.config = config
     assert length_limit(holder) == 18
+
+
+@BOTH
+def test_attention_to_keys_that_an_index_chose_is_refused(function: Any):
+    sizes: dict[str, Any] = SIZES | {
+        "vocab_size": 400, "intermediate_size": 24, "moe_intermediate_size": 8, "head_dim": 4,
+        "num_key_value_heads": 4, "q_lora_rank": 8, "kv_lora_rank": 8, "qk_nope_head_dim": 4,
+        "qk_rope_head_dim": 4, "v_head_dim": 4, "n_routed_experts": 4, "num_experts_per_tok": 2,
+        "n_group": 1, "topk_group": 1, "first_k_dense_replace": 1, "index_head_dim": 8,
+        "index_n_heads": 2, "index_topk": 2,
+    }  # fmt: skip
+    model = hf.DeepseekV32Model(hf.DeepseekV32Config(**sizes)).eval()
+    with pytest.raises(af.UnsupportedModelError, match=r"an index of its own chose \(indices\)"):
+        _ = function(model, None, IDS)

@@ -17,7 +17,7 @@ from attnflow.models._encode import inner_tokenizer, token_names
 from attnflow.models._inputs import check_vocabulary
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
     from torch import nn
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 # The token that stands where another was: a special one of the tokenizer, or the id of any.
 Special: TypeAlias = Literal["unk", "mask", "pad"]
 Replace: TypeAlias = Special | int
-# Called with how many variants of the input are done, and how many there are.
-Progress: TypeAlias = "Callable[[int, int], None]"
 
 
 def changes(
@@ -40,7 +38,7 @@ def changes(
     blank: int,
     batch_size: int | None,
     signed: bool,
-    progress: Progress | None,
+    progress: checked.Progress | None,
 ) -> list[tuple[NDArray[np.float64], Question]]:
     """For each example the change of its score (group) when the positions of a group are blanked.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, overload
 
-from attnflow.importance._ablate import Progress, Replace, changes, replacement
+from attnflow.importance._ablate import Replace, changes, replacement
 from attnflow.importance._example import examples_of
 from attnflow.importance._passes import opened
 from attnflow.importance._question import Asking
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from torch import Tensor, nn
 
+    from attnflow.checked import Progress
     from attnflow.importance._score import Score
     from attnflow.importance._target import Target
     from attnflow.models._prepare import Text

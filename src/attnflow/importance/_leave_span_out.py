@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 from attnflow import words
 from attnflow.errors import InputError
-from attnflow.importance._ablate import Progress, Replace, changes, replacement
+from attnflow.importance._ablate import Replace, changes, replacement
 from attnflow.importance._example import examples_of
 from attnflow.importance._passes import opened
 from attnflow.importance._question import Asking
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from torch import nn
 
+    from attnflow.checked import Progress
     from attnflow.importance._score import Score
     from attnflow.importance._target import Target
 

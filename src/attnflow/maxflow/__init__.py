@@ -4,6 +4,6 @@ Importing this package does not load Numba; the first solve of three layers or m
 """
 
 from attnflow.maxflow._pair import MaxFlow, solve_pair
-from attnflow.maxflow._values import Progress, flow_values
+from attnflow.maxflow._values import flow_values
 
-__all__ = ["MaxFlow", "Progress", "flow_values", "solve_pair"]
+__all__ = ["MaxFlow", "flow_values", "solve_pair"]

@@ -1,17 +1,16 @@
 """Maximum flow values of many pairs: sinks are shared out among threads."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 import numpy as np
 from numpy.typing import NDArray
 
+from attnflow.checked import Progress
 from attnflow.errors import InputError
 from attnflow.maxflow._network import TOO_LARGE, Matrices, Network, bounds, network
 from attnflow.maxflow._unproved import unproved
-
-Progress = Callable[[int, int], None]
 
 # Layers that are searched for all sources of the first sink before saturation is tried; every
 # sink corrects it for the next. Five is where real encoders begin to saturate.

@@ -10,7 +10,7 @@ from attnflow.attention import Attention
 from attnflow.encoder_decoder import EncoderDecoderAttention
 from attnflow.errors import InputError
 from attnflow.graph import AttentionGraph
-from attnflow.maxflow import Progress, flow_values
+from attnflow.maxflow import flow_values
 from attnflow.methods._receptive_field import corrected, uniform
 from attnflow.methods._selection import Selection, graph_of, select
 from attnflow.token_attention import TokenAttention
@@ -30,7 +30,7 @@ def flow(
     without: Iterable[int] | int = (),
     receptive_field: bool = False,
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: checked.Progress | None = None,
 ) -> TokenAttention:
     """Attention flow: the most that can flow from a position down to a token.
 
@@ -109,7 +109,9 @@ def flow(
     return chosen.result("flow", scores, saturated, receptive_field=receptive_field)
 
 
-def _halves(progress: Progress | None) -> tuple[Progress | None, Progress | None]:
+def _halves(
+    progress: checked.Progress | None,
+) -> tuple[checked.Progress | None, checked.Progress | None]:
     """Progress of two solves of the same size that count as one."""
     if progress is None:
         return None, None
@@ -120,7 +122,7 @@ def _halves(progress: Progress | None) -> tuple[Progress | None, Progress | None
 
 
 def _fused_layers(
-    chosen: Selection, threads: int | None, progress: Progress | None
+    chosen: Selection, threads: int | None, progress: checked.Progress | None
 ) -> NDArray[np.float64]:
     matrices = chosen.graph.layers[chosen.onto : max(chosen.layers)]
     values = flow_values(matrices, chosen.queries, threads=threads, progress=progress)
@@ -128,7 +130,7 @@ def _fused_layers(
 
 
 def _single_head(
-    chosen: Selection, threads: int | None, progress: Progress | None
+    chosen: Selection, threads: int | None, progress: checked.Progress | None
 ) -> NDArray[np.float64]:
     """Appendix A.1: a network of its own for each layer of interest."""
     scores: list[NDArray[np.float64]] = []

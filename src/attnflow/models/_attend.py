@@ -19,7 +19,6 @@ from attnflow.models._inputs import Positions, not_finite
 from attnflow.models._listen import listen
 from attnflow.models._origin import described, joined
 from attnflow.models._prepare import Text, prepare
-from attnflow.weights import Softmaxed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -162,7 +161,11 @@ def _result(
         more, origin_of_target = described(model, {}, target, decoder.shape[-1])
         origin = joined(source, target, (origin, origin_of_target))
         return EncoderDecoderAttention(
-            own, decoder, cross, names, more, averaged=averaged, origin=origin
+            *(collector.known(example, each) for each in (own, decoder, cross)),
+            source=names,
+            target=more,
+            averaged=averaged,
+            origin=origin,
         )
     except InputError as reason:
         heard = [weights for weights in (own, decoder, cross) if weights is not None]
@@ -190,7 +193,7 @@ def _single(
     source = inputs.sources[example]
     tokens, origin = described(model, inputs.forward, source, weights.shape[-1])
     return Attention(
-        cast("Any", Softmaxed(weights)) if collector.softmaxed(example) else weights,
+        collector.known(example, weights),
         tokens,
         causal=_causal(model, weights),
         averaged=averaged,

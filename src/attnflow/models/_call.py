@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 Role: TypeAlias = Literal["self", "decoder", "cross"]
-# Gives memory of a shape (batch, head, query, key), in float32 on the CPU.
+# Gives memory of a shape (batch, head, query, key), in float32 on the CPU. Only a softmax may write
+# there: what is found in it is taken for distributions.
 Room: TypeAlias = "Callable[[tuple[int, int, int, int]], Tensor]"
 ROLES: tuple[Role, ...] = ("self", "decoder", "cross")
 
@@ -46,10 +47,7 @@ class Call(Protocol):
         ...
 
     def weights(self, room: Room | None = None) -> Tensor:
-        """Attention weights (batch, head, query, key).
-
-        A call that computes them with a softmax of its own may have it write to the `room`.
-        """
+        """Attention weights (batch, head, query, key), in the `room` if a softmax wrote them."""
         ...
 
     def mean(self) -> Tensor:

@@ -11,6 +11,7 @@ import numpy as np
 
 from attnflow.errors import UnsupportedModelError
 from attnflow.models._inputs import Inputs, Positions
+from attnflow.weights import Softmaxed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 _ROUNDING_HALF = 2**-7
 
 
-class OtherShapeError(ValueError):
+class _OtherShapeError(ValueError):
     """An array for a block came in another shape than those before it."""
 
 
@@ -36,14 +37,14 @@ class Block:
         self._expected = expected
         self._array: NDArray[np.float32] | None = None
         self._count = 0
-        self.softmaxed = True  # whether a softmax wrote all of it, and without NaN
+        self.softmaxed = True  # whether a softmax wrote all of it
 
     def room(self, shape: tuple[int, ...]) -> NDArray[np.float32]:
         """Where the next array belongs; a shape unlike the first one's is refused."""
         if self._array is None:
             self._array = np.empty((self._expected, *shape), dtype=np.float32)
         if shape != self._array.shape[1:]:
-            raise OtherShapeError(f"{shape} after {self._array.shape[1:]}")
+            raise _OtherShapeError(f"{shape} after {self._array.shape[1:]}")
         if self._count == len(self._array):
             grown = np.empty((2 * self._count, *shape), dtype=np.float32)
             grown[: self._count] = self._array
@@ -55,10 +56,7 @@ class Block:
         import torch
 
         room = self.room(layer.shape)
-        if layer.ctypes.data == room.ctypes.data:
-            # Where a softmax gives NaN, it gives NaN to the whole row.
-            self.softmaxed = self.softmaxed and not np.isnan(layer[..., 0]).any()
-        else:
+        if layer.ctypes.data != room.ctypes.data:
             self.softmaxed = False
             # By torch, which copies with as many threads as the model computes with.
             _ = torch.from_numpy(room).copy_(torch.from_numpy(layer))
@@ -100,7 +98,7 @@ class Collector:
             for example, each in enumerate(weights):
                 array = _cut(call.name or "an attention", each, *self._ends(role, example))
                 self._block(role, example).add(array)
-        except OtherShapeError as reason:
+        except _OtherShapeError as reason:
             raise UnsupportedModelError(
                 f"{call.name or 'an attention'} has weights of another shape than "
                 f"{first or 'the first'}: {reason} (head, query, key). Models of several "
@@ -113,9 +111,10 @@ class Collector:
         block = self._blocks.get((role, example))
         return None if block is None else block.taken()
 
-    def softmaxed(self, example: int) -> bool:
-        """Whether all weights of an example are distributions by the way they were made."""
-        return all(block.softmaxed for (_, of), block in self._blocks.items() if of == example)
+    def known(self, example: int, weights: NDArray[np.float32]) -> NDArray[np.float32] | Softmaxed:
+        """Weights of an example, Softmaxed where a softmax wrote all that were heard of it."""
+        mine = (block for (_, of), block in self._blocks.items() if of == example)
+        return Softmaxed(weights) if all(block.softmaxed for block in mine) else weights
 
     def _block(self, role: Role, example: int) -> Block:
         return self._blocks.setdefault((role, example), Block(self._expected))

@@ -4,7 +4,7 @@ Every attention of a model that follows the interface goes through one function,
 its configuration. For one forward pass the name is ours. The function answers with the model's own
 eager attention, or with fused attention, and so needs to know nothing about the family: soft caps,
 grouped heads, sliding windows and position biases are in the masks and arguments that come with the
-call. Where fused attention would do, all heads' weights are computed by its formula, in place.
+call.
 """
 # torch's and transformers' stubs leave much unknown; what is unknown stays inside this file. The
 # name of the attention in use is a private attribute in transformers, though documented.
@@ -22,15 +22,20 @@ from typing import TYPE_CHECKING, Any, cast
 from attnflow.errors import UnsupportedModelError
 from attnflow.models._call import BLOCK, Hear, Role, Room, head_mean, role_of
 from attnflow.models._fused import FUSED_COLUMNS, beside
+from attnflow.models._softmax import softmax_into
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable
+    from collections.abc import Callable, Generator, Iterable, Mapping
 
     from torch import Tensor, nn
 
 # What transformers finds our functions by: one that wants the masks of eager attention, one that
 # wants those of fused attention, which are often none at all.
 _EAGER, _FUSED = "attnflow_eager", "attnflow_fused"
+
+# Settings by which models pass on which keys or blocks of keys are seen, as DeepSeek-V3.2 and
+# MiniMax-M3 do unless they run with transformers' own eager attention or SDPA.
+_CHOSEN_KEYS = ("indices", "block_indices")
 
 # Who listens to the pass under way. A context variable, since transformers calls a plain function,
 # and passes may run in several threads.
@@ -42,7 +47,7 @@ class _Listener:
     hear: Hear
     names: dict[int, str]  # of the modules, by their identity
     fused: bool  # whether masks are those of fused attention
-    kernel: bool  # whether the model may be computed by PyTorch's fused kernel
+    kernel: bool  # whether that may be computed by PyTorch's fused kernel
 
 
 @contextlib.contextmanager
@@ -54,7 +59,7 @@ def interface_ear(model: nn.Module, hear: Hear, *, fused: bool) -> Generator[Non
     configs = _configs(modules.values())
     before = [config._attn_implementation_internal for config in configs]  # noqa: SLF001
     # By transformers' own word for its model, so false for a model it has not heard of.
-    kernel = all(getattr(type(each), "_supports_sdpa", True) for each in modules.values())
+    kernel = fused and all(getattr(each, "_supports_sdpa", True) for each in modules.values())
     token = _listening.set(_Listener(hear, names, fused, kernel))
     chosen = _FUSED if fused else _EAGER
     try:
@@ -111,9 +116,22 @@ def _answer(
             "after the other, without DataParallel"
         )
     name = listener.names.get(id(module), "")
+    _check_every_key(module, name, settings)
     call = _InterfaceCall(module, query, key, value, attention_mask, settings, name, listener)
     listener.hear(call)
     return cast("Tensor", call.output), None
+
+
+def _check_every_key(module: nn.Module, name: str, settings: Mapping[str, Any]) -> None:
+    """Refuse sparse attention that is given the keys it may see: how is not in the mask."""
+    for setting in _CHOSEN_KEYS:
+        if settings.get(setting) is not None:
+            raise UnsupportedModelError(
+                f"{name or type(module).__name__} attends only to keys that an index of its own "
+                f"chose ({setting}), and leaves it to the attention to take the others out. Load "
+                "the model with attn_implementation='eager', call it with output_attentions=True, "
+                "and pass its .attentions to attnflow.Attention"
+            )
 
 
 @dataclass(slots=True)
@@ -139,10 +157,13 @@ class _InterfaceCall:
         return self.query.shape[0], self.query.shape[2], self.key.shape[2]
 
     def weights(self, room: Room | None = None) -> Tensor:
-        if room is not None and self._fits_kernel() and self._fits_room():
-            return self._written(room)
-        self.output, weights = self._eager(slice(None))
-        return weights
+        if room is None:
+            self.output, weights = self._eager(slice(None))
+            return weights
+        examples, queries, keys = self.size
+        with softmax_into(room, (examples, self.query.shape[1], queries, keys)) as softmax:
+            self.output, weights = self._eager(slice(None))
+        return softmax.kept(weights)
 
     def mean(self) -> Tensor:
         return self._by_blocks(head_mean)
@@ -166,35 +187,6 @@ class _InterfaceCall:
             answers.append(answer(weights))
         self.output = torch.cat(outputs, dim=1)
         return torch.cat(answers, dim=1)
-
-    def _written(self, room: Room) -> Tensor:
-        """The weights that a fused kernel would compute with, written where they are kept.
-
-        What eager attention gives, without a copy and without a pass over all scores to scale them.
-        """
-        import torch
-
-        batch, heads, queries, _ = self.query.shape
-        groups = heads // self.key.shape[1]
-        key, value = (
-            each.repeat_interleave(groups, dim=1) if groups > 1 else each
-            for each in (self.key, self.value)
-        )
-        scores = self.query * self._scaling() @ key.transpose(2, 3)
-        mask = self._additive_mask(slice(None))
-        if mask is not None:
-            scores += mask
-        weights = room((batch, heads, queries, key.shape[2]))
-        _ = torch.softmax(scores, dim=-1, out=weights)
-        self.output = (weights @ value).transpose(1, 2).contiguous()
-        return weights
-
-    def _fits_room(self) -> bool:
-        """Whether weights are of the kind that room is made for, and nothing adds to scores."""
-        import torch
-
-        plain = self.query.dtype == torch.float32 and self.query.device.type == "cpu"
-        return plain and self.settings.get("position_bias") is None
 
     def _eager(self, rows: slice) -> tuple[Tensor, Tensor]:
         """The model's own eager attention for some of the queries."""
@@ -238,15 +230,12 @@ class _InterfaceCall:
         beyond = (self.settings.get(name) for name in ("softcap", "s_aux"))
         return self.listener.kernel and all(setting is None for setting in beyond)
 
-    def _scaling(self) -> float:
-        scaling = self.settings.get("scaling")
-        return self.query.shape[-1] ** -0.5 if scaling is None else scaling
-
     def _kernel(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
-        # The default would look at the width, which is filled up.
-        settings: dict[str, Any] = {**self.settings, "scaling": self._scaling()}
+        settings = dict(self.settings)
+        if settings.get("scaling") is None:  # the default looks at the width, which is filled up
+            settings["scaling"] = self.query.shape[-1] ** -0.5
         output, _ = sdpa_attention_forward(self.module, query, key, value, self.mask, **settings)
         return output.transpose(1, 2)
 

@@ -86,7 +86,10 @@ class Step(BaseModel):
     """How far the work is."""
 
     state: str = Field(description="waiting, for others to be done, or working.")
-    done: int = Field(description="Steps done.")
+    done: int = Field(
+        description="Steps done: attention, prediction, each method, each token blanked out, "
+        "gradient, the page."
+    )
     total: int = Field(description="Steps in all; 0 as long as that is unknown.")
 
 

@@ -1,0 +1,89 @@
+"""The softmax of an attention, told to write its result where it is kept.
+
+PyTorch's own mode for overriding functions finds the softmax in a model's own code, which stays as
+it is. That saves a copy of all weights; and rows that a softmax wrote need no check.
+"""
+# torch's stubs leave many members partly unknown; what is unknown stays inside this file.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from attnflow.models._call import Room
+
+# What torch passes along with the scores.
+_SETTINGS = {"dim", "dtype", "_stacklevel"}
+
+
+class SoftmaxInto(Protocol):
+    """While this is open, the first softmax over keys of one shape writes to its room."""
+
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *error: object) -> object: ...
+
+    def kept(self, weights: Tensor) -> Tensor:
+        """The weights that came out: in the room if they are what the softmax wrote, else apart."""
+        ...
+
+
+def softmax_into(room: Room, shape: tuple[int, int, int, int]) -> SoftmaxInto:
+    """Have the softmax that gives weights (batch, head, query, key) of a shape write to the room.
+
+    It does so for scores in float32 on the CPU, as many models have them.
+    """
+    return _mode()(room, shape)
+
+
+@functools.cache
+def _mode() -> Any:
+    """The class of it, made once torch is there."""
+    import torch
+    from torch.overrides import TorchFunctionMode
+
+    found = {torch.softmax, torch.Tensor.softmax, torch.nn.functional.softmax}
+
+    class Into(TorchFunctionMode):
+        def __init__(self, room: Room, shape: tuple[int, int, int, int]) -> None:
+            super().__init__()
+            self._room, self._shape = room, shape
+            self._written: Tensor | None = None
+            self._version = 0
+
+        def __torch_function__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            given = kwargs or {}
+            if func not in found or self._written is not None or not self._fits(args, given):
+                return func(*args, **given)
+            self._written = torch.softmax(args[0], dim=-1, out=self._room(self._shape))
+            self._version = self._written._version  # noqa: SLF001 (torch has no other name for it)
+            return self._written
+
+        def _fits(self, args: Any, given: dict[str, Any]) -> bool:
+            if len(args) != 1 or not _SETTINGS.issuperset(given):
+                return False
+            scores, wide = args[0], torch.float32
+            return (
+                tuple(scores.shape) == self._shape
+                and scores.dtype == wide
+                and scores.device.type == "cpu"
+                and given.get("dim") in (-1, len(self._shape) - 1)
+                and given.get("dtype") in (None, wide)
+                # Such tensors do not tell whether they were changed.
+                and not torch.is_inference_mode_enabled()
+            )
+
+        def kept(self, weights: Tensor) -> Tensor:
+            written = self._written
+            if written is None or weights.data_ptr() != written.data_ptr():
+                return weights
+            same = weights is written and written._version == self._version  # noqa: SLF001
+            return weights if same else weights.clone()
+
+    return Into

@@ -1,0 +1,151 @@
+"""Weights are written where they are kept if a softmax writes them, and copied there else."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from small_models import attend, inputs_for, new_model, own_attention, small_model
+from torch.nn import functional
+
+from attnflow.models._collect import Block, Collector
+from attnflow.models._softmax import softmax_into
+from attnflow.weights import Softmaxed
+
+SHAPE = (1, 2, 3, 3)
+SCORES = torch.randn(*SHAPE, generator=torch.manual_seed(0))
+IDS = inputs_for("bert", batch=2)["input_ids"]
+
+
+class Room:
+    """Memory that counts how often it was asked for."""
+
+    def __init__(self) -> None:
+        self.memory = torch.full(SHAPE, -1.0)
+        self.asked = 0
+
+    def __call__(self, shape: tuple[int, ...]) -> torch.Tensor:
+        assert shape == SHAPE
+        self.asked += 1
+        return self.memory
+
+
+def run(attention: Any, scores: torch.Tensor = SCORES) -> tuple[Room, torch.Tensor]:
+    room = Room()
+    with torch.no_grad(), softmax_into(room, SHAPE) as softmax:
+        weights = attention(scores)
+    return room, softmax.kept(weights)
+
+
+@pytest.mark.parametrize(
+    "attention",
+    [
+        lambda scores: functional.softmax(scores, dim=-1),
+        lambda scores: torch.softmax(scores, dim=3),
+        lambda scores: scores.softmax(dim=-1),
+        lambda scores: functional.dropout(
+            functional.softmax(scores, dim=-1, dtype=torch.float32), training=False
+        ),
+    ],
+)
+def test_a_softmax_over_keys_writes_to_the_room(attention: Any):
+    room, weights = run(attention)
+    assert weights.data_ptr() == room.memory.data_ptr()
+    assert torch.equal(weights, SCORES.softmax(dim=-1))
+
+
+@pytest.mark.parametrize(
+    "attention",
+    [
+        lambda scores: scores.softmax(dim=-2),
+        lambda scores: functional.softmax(scores, dim=-1, dtype=torch.float64),
+        lambda scores: torch.cat([scores, scores[..., :1]], dim=-1).softmax(dim=-1)[..., :-1],
+        lambda scores: scores.bfloat16().softmax(dim=-1),
+        lambda scores: scores.exp() / scores.exp().sum(dim=-1, keepdim=True),
+    ],
+)
+def test_anything_else_does_not(attention: Any):
+    room, weights = run(attention)
+    assert room.asked == 0
+    assert torch.equal(weights, attention(SCORES))
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        lambda weights: weights.mul_(0.5),
+        lambda weights: weights.transpose(2, 3),
+        lambda weights: weights * 0.5,
+    ],
+)
+def test_what_was_changed_after_the_softmax_is_not_in_the_room(changed: Any):
+    room, weights = run(lambda scores: changed(functional.softmax(scores, dim=-1)))
+    assert weights.data_ptr() != room.memory.data_ptr()
+    torch.testing.assert_close(weights, changed(functional.softmax(SCORES, dim=-1)))
+
+
+def test_a_second_softmax_leaves_what_the_first_wrote():
+    room, weights = run(
+        lambda scores: functional.softmax(scores, dim=-1) - functional.softmax(2 * scores, dim=-1)
+    )
+    assert room.asked == 1
+    expected = functional.softmax(SCORES, dim=-1) - functional.softmax(2 * SCORES, dim=-1)
+    torch.testing.assert_close(weights, expected)
+
+
+def test_a_block_takes_what_is_in_its_room_without_a_copy_and_grows():
+    block, layers = Block(1), np.arange(12, dtype=np.float32).reshape(3, 2, 2)
+    for layer in layers:
+        room = block.room(layer.shape)
+        room[...] = layer
+        block.add(room)
+    assert block.softmaxed
+    np.testing.assert_array_equal(block.taken(), layers)
+    block.add(layers[0])
+    assert not block.softmaxed
+
+
+@pytest.mark.parametrize("family", ["bert", "distilbert", "llama", "gemma2", "vit", "t5"])
+def test_the_softmax_of_one_example_is_not_looked_at_again(
+    family: str, monkeypatch: pytest.MonkeyPatch
+):
+    kinds: list[type] = []
+    known = Collector.known
+
+    def recorded(self: Collector, example: int, weights: Any) -> Any:
+        kinds.append(type(known(self, example, weights)))
+        return known(self, example, weights)
+
+    monkeypatch.setattr(Collector, "known", recorded)
+    _ = attend(small_model(family), None, inputs_for(family, batch=1))
+    assert set(kinds) == {Softmaxed}
+    kinds.clear()
+    _ = attend(small_model(family), None, inputs_for(family, batch=2))
+    assert set(kinds) == {np.ndarray}
+
+
+def test_padding_is_cut_away_of_one_example_too():
+    mask = torch.ones_like(IDS[:1])
+    mask[:, -1] = 0
+    found = attend(small_model("bert"), None, {"input_ids": IDS[:1], "attention_mask": mask})
+    short = attend(small_model("bert"), None, {"input_ids": IDS[:1, :-1]})
+    np.testing.assert_allclose(found.weights, short.weights, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("family", ["bert", "llama"])
+def test_under_autocast_attention_is_the_models_own(family: str):
+    model, inputs = new_model(family), inputs_for(family, batch=1)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found = attend(model, None, inputs)
+        model.set_attn_implementation("eager")
+        own = torch.stack([*own_attention(model, inputs).attentions])[:, 0].float()
+    own = own / own.sum(dim=-1, keepdim=True)
+    np.testing.assert_allclose(found.weights, own.numpy(), rtol=0, atol=1e-6)
+
+
+def test_in_inference_mode_weights_are_the_same():
+    inputs = {"input_ids": IDS[:1]}
+    expected = attend(small_model("bert"), None, inputs)
+    with torch.inference_mode():
+        found = attend(small_model("bert"), None, inputs)
+    np.testing.assert_array_equal(found.weights, expected.weights)
