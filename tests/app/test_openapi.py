@@ -110,3 +110,9 @@ def test_every_code_of_an_error_is_documented(client: Client) -> None:
     assert set(get_args(Code)) == set(CODES)
     page = client().get("/docs").text
     assert [code for code in CODES if f"<code>{code}</code>" not in page] == []
+
+
+def test_the_documentation_names_no_address_that_may_be_another(client: Client) -> None:
+    page = client().get("/docs").text
+    assert "curl ADDRESS/api/explain" in page
+    assert not re.search(r"https?://|127\.0\.0\.1|localhost|8765", page)

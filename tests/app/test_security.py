@@ -241,5 +241,5 @@ def test_the_pages_load_nothing_from_elsewhere(client: Client) -> None:
     for path in ("/", "/docs", "/page/app.css", "/page/app.js"):
         text = app.get(path).text
         assert "https://" not in text
-        assert "http://" not in text.replace("http://127.0.0.1:8765", "")
+        assert "http://" not in text
     assert Path(__file__).parents[2].as_posix() not in app.get("/docs").text

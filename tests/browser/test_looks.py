@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import attnflow as af
-from attnflow.importance import Prediction
+from attnflow.importance import Importance, Prediction
 from attnflow.synthetic import random_attention
 from attnflow.view import to_html
 
@@ -68,6 +68,48 @@ def test_nothing_is_wider_than_a_small_screen(
         width,
     )
     assert outside == []
+
+
+@pytest.mark.parametrize("shown", VIEWS)
+def test_help_is_that_of_the_view(view: Any, attention: Any, shown: str) -> None:
+    seen = view(attention)
+    seen.page.locator(f"input[value={shown}]").check(force=True)
+    seen.settled()
+    starts = {
+        "graph": "Point at a node",
+        "heatmap": "Point at a cell",
+        "text": "Point at a token",
+        "table": "Choose layer and position",
+    }
+    told = seen.page.locator(".help").inner_text()
+    assert told.startswith(starts[shown])
+    if shown != "table":
+        assert seen.page.locator(".stage").get_attribute("aria-label").endswith(told)
+
+
+def test_the_table_stands_apart_from_the_controls(view: Any, attention: Any) -> None:
+    seen = view(attention, state="view=table")
+    above, below = (seen.page.locator(each).bounding_box() for each in (".toolbar", ".table"))
+    assert below["y"] - above["y"] - above["height"] == 16
+
+
+def test_names_of_importance_stand_on_one_line(view: Any, attention: Any) -> None:
+    importance = [
+        Importance(np.linspace(0, 1, 9), attention.tokens, method)
+        for method in ("blank_out", "input_gradient")
+    ]
+    seen = view(attention, importance=importance)
+    names = seen.panel("raw").locator(".legend div > span")
+    assert names.all_inner_texts() == ["blank-out", "input gradient"]
+    assert names.nth(0).bounding_box()["y"] == names.nth(1).bounding_box()["y"]
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_the_bottom_row_is_called_input(view: Any, attention: Any, width: int) -> None:
+    seen = view(attention, context={"viewport": {"width": width, "height": 900}})
+    name = seen.panel("raw").locator(".inner svg text", has_text="input")
+    frame = seen.panel("raw").locator(".inner svg").bounding_box()
+    assert name.bounding_box()["x"] >= frame["x"]
 
 
 def test_a_phone_shows_one_method_at_a_time(view: Any, attention: Any) -> None:

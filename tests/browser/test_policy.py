@@ -3,6 +3,9 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from attnflow.synthetic import random_attention
 from attnflow.view import to_html
 from attnflow.view._widget import Frame
 
@@ -33,11 +36,42 @@ def test_the_page_draws_and_saves_in_the_frame_of_a_notebook(
     page.goto(file.as_uri())
     frame = page.frame_locator("iframe")
     frame.locator("section.panel svg").first.wait_for()
-    for name, head in (("SVG", b"<?xml"), ("PNG", b"\x89PNG"), ("CSV", b"method,")):
+    for name, head in (("SVG", b"<?xml"), ("PNG", b"\x89PNG"), ("CSV", b"layer,")):
         with page.expect_download() as waiting:
             frame.get_by_role("button", name=name, exact=True).click()
         content = Path(waiting.value.path()).read_bytes()
-        assert content.startswith(head) or name == "CSV", content[:20]
+        assert content.startswith(head), content[:20]
         assert len(content) > 100
     assert wrong == []
     context.close()
+
+
+@pytest.mark.parametrize("width", [700, 1280])
+def test_the_frame_of_a_notebook_is_as_high_as_the_page(
+    browser: Any, attention: Any, tmp_path: Path, width: int
+) -> None:
+    file = tmp_path / "notebook.html"
+    frames = [Frame(to_html(each))._repr_html_() for each in (attention, random_attention(1, 1, 3))]
+    _ = file.write_text(f"<!doctype html>{''.join(frames)}", encoding="utf-8")
+    page = browser.new_page(viewport={"width": width, "height": 700})
+    page.goto(file.as_uri())
+    for at in range(2):
+        content = page.frame_locator("iframe").nth(at)
+        content.locator("section.panel svg").first.wait_for()
+        _fits(page, at)
+        content.get_by_text("Table", exact=True).click()
+        content.locator(".help", has_text="Choose layer").wait_for()
+        _fits(page, at)
+    page.close()
+
+
+def _fits(page: Any, at: int) -> None:
+    """Wait for a frame to be as high as its content, and no higher."""
+    outside = inside = 0.0
+    for _ in range(50):
+        outside = page.locator("iframe").nth(at).bounding_box()["height"]
+        inside = page.frames[at + 1].evaluate("document.body.getBoundingClientRect().height")
+        if 0 <= outside - inside < 2:
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError(f"the frame has {outside} pixels, its page {inside}")

@@ -48,6 +48,27 @@ def test_svg_is_a_whole_picture_with_the_tokens(view: Any, attention: Any, shown
     assert texts.count("table") == 3  # the last token, once a panel
 
 
+@pytest.mark.parametrize("shown", ["graph", "heatmap", "text"])
+def test_svg_carries_the_notes_under_the_panels(view: Any, shown: str) -> None:
+    seen = view(random_attention(6, 8, 6), state=f"view={shown}")
+    said = seen.notes("flow").splitlines()
+    assert any(note.startswith("Flow is saturated at layer 6: it is the same") for note in said)
+    svg = _read(seen, _saved(seen, "SVG")[1])
+    together = " ".join(svg["texts"])
+    assert [note for note in said if note not in together] == []
+    # Wrapped: a note has more lines than one, and none is wider than a panel.
+    assert not any(len(text) > 100 for text in svg["texts"])
+
+
+def test_a_figure_is_as_high_as_its_notes(view: Any) -> None:
+    heights: list[int] = []
+    for layer in (1, 6):
+        seen = view(random_attention(6, 8, 6), state=f"view=heatmap&layer={layer}&methods=flow")
+        content = _saved(seen, "PNG")[1]
+        heights.append(int.from_bytes(content[20:24], "big"))
+    assert heights[1] > heights[0]
+
+
 def test_svg_holds_tokens_that_look_like_markup_as_text(view: Any) -> None:
     tokens = [HOSTILE, "a\x00b", "]]>", "&amp;"]
     weights = np.full((1, 1, 4, 4), 0.25)
@@ -79,6 +100,19 @@ def test_csv_has_the_scores_of_the_position_at_all_layers(
     flow = np.array([float(row["flow"]) for row in rows]).reshape(4, 9)
     assert close(flow, af.flow(attention).scores[:, 4])
     assert [row["token_name"] for row in rows[:9]] == list(attention.tokens)
+
+
+def test_csv_has_no_more_digits_than_weights_of_16_bits_mean(view: Any) -> None:
+    tokens = ["a", "b", "c", "d"]
+    given = np.array([1 / 3, -2 / 3, 1.23456789e-7, 0.0])
+    importance = Importance(given, tokens, "blank_out")
+    seen = view(random_attention(4, 2, 4, tokens=tokens), importance=importance)
+    rows = list(csv.DictReader(io.StringIO(_saved(seen, "CSV")[1].decode())))
+    written = [row["blank_out"] for row in rows[:4]]
+    assert written == ["0.33333", "-0.66667", "1.2346e-7", "0"]
+    for number in (row[method] for row in rows for method in ("raw", "rollout", "flow")):
+        digits = number.lstrip("0.") if float(number) < 0.1 else number.partition(".")[2]
+        assert len(digits.partition("e")[0].replace(".", "")) <= 5, number
 
 
 def test_csv_quotes_what_would_end_a_field(view: Any) -> None:

@@ -68,6 +68,8 @@ def test_the_frame_holds_the_page_escaped_and_locked_in(attention: af.Attention)
     (rights,) = [part for part in after.split('" ') if "sandbox" in part]
     assert rights.strip().split('"')[1].split() == ["allow-scripts", "allow-downloads"]
     assert "allow=" not in after
+    (listens,) = re.findall('onload="([^"]*)"', after)
+    assert "source===this.contentWindow" in html.unescape(listens)
 
 
 @pytest.mark.usefixtures("without_anywidget")

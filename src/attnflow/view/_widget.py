@@ -11,8 +11,14 @@ from attnflow.view._modules import joined
 from attnflow.view._page import page_of
 from attnflow.view._shown import Shown
 
-# Pixels; chosen: six layers with toolbar and importance. What is higher scrolls inside the frame.
-_HEIGHT = 960
+# Pixels until the page tells how high it is; chosen: six layers with toolbar and importance. This
+# stays where a notebook runs no script of an output: what is higher then scrolls in the frame.
+_HEIGHT = 1100
+# Listens to the page in this frame alone, and takes nothing but a number.
+_FIT = (
+    "window.addEventListener('message',({source,data})=>{if(source===this.contentWindow)"
+    "this.style.height=`${Number(data)}px`})"
+)
 
 
 def show(shown: Shown, **settings: Unpack[Settings]) -> Any:
@@ -56,7 +62,8 @@ class Frame:
         return (
             f'<iframe srcdoc="{html.escape(self.page)}" '
             'sandbox="allow-scripts allow-downloads" '
-            f'title="token attention" style="width:100%;height:{_HEIGHT}px;border:0"></iframe>'
+            f'title="token attention" onload="{html.escape(_FIT)}" '
+            f'style="width:100%;height:{_HEIGHT}px;border:0"></iframe>'
         )
 
     def __repr__(self) -> str:

@@ -18,7 +18,8 @@ _PAGE = """<!doctype html>
 <main>
 <h1>HTTP API</h1>
 <p>The page of the <a href="/">app</a> uses it, and other programs may. For machines it is
-described in <a href="/openapi.json">openapi.json</a>. Requests and answers are JSON.</p>
+described in <a href="/openapi.json">openapi.json</a>. Requests and answers are JSON.
+In this example <code>ADDRESS</code> is what your browser shows before <code>/docs</code>:</p>
 <pre><code>{example}</code></pre>
 {operations}
 <h2>Parts of answers</h2>
@@ -34,7 +35,7 @@ and what to do. The codes:</p>
 """
 # What the tables above them name as the kind of a field.
 _PARTS = ("Prediction", "Step", "Wrong", "Model", "Bounds")
-_EXAMPLE = """curl http://127.0.0.1:8765/api/explain \\
+_EXAMPLE = """curl ADDRESS/api/explain \\
   -H 'Content-Type: application/json' \\
   -d '{"text": "the key to the cabinets"}'"""
 

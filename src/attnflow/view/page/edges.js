@@ -52,7 +52,8 @@ export class Edges {
     const place = head < 0 ? layer - 1 : (layer - 1) * this.heads + head;
     const array = head < 0 ? this.attention.mean : this.attention.heads;
     const weights = arrayPart(array, place * above * below, above * below);
-    makeRowsShares(weights, above, below); // 16 bits a weight leave a sum that is a little off
+    // 16 bits a weight leave a sum that is a little off.
+    makeRowsShares(weights, above, below);
     return weights;
   }
 

@@ -23,13 +23,15 @@ const HEADING = 28;
 const BETWEEN = { beside: 24, below: 16 };
 /** From the panels to the caption and under it, the caption's letters, and around the names in it. */
 const CAPTION = { over: 20, under: 14, size: 12, left: 16, apart: 24, named: 36 };
+/** Letters of the notes under a panel, and from line to line. */
+const NOTES = { size: 12, line: 16 };
 /** A square of colour, and what it stands left of its name. */
 const SQUARE = { side: 10, apart: 16 };
 
 /**
  * All panels as one scene, as they stand on the page, with their headings and what they show.
  *
- * @param {{method: string, scene: import("./marks.js").Scene, legend: object[]}[]} parts
+ * @param {{method: string, scene: import("./marks.js").Scene, legend: object[], notes: string[]}[]} parts
  * @param {boolean} stacked
  * @param {string} caption
  * @param {string[]} importance names of the bars under the tokens
@@ -37,14 +39,17 @@ const SQUARE = { side: 10, apart: 16 };
 export function figureOf(parts, stacked, caption, importance) {
   const marks = [];
   let [x, y, width, height] = [EDGE, EDGE, 0, 0];
-  for (const { method, scene, legend } of parts) {
+  for (const { method, scene, legend, notes } of parts) {
     const below = HEADING + scene.height;
+    const noted = below + (legend.length ? LEGEND.height : 0);
+    const lines = notes.flatMap((note) => wrapped(note, scene.width - 8));
     marks.push(
       ...named(x + 4, y + 16, method, TITLES[method], { size: TEXT_SIZE, bold: true }),
       group(x, y + HEADING, scene.marks),
       group(x + 4, y + below, legend),
+      ...lines.map((text, at) => words(x + 4, y + noted + (at + 1) * NOTES.line, text, "muted", { size: NOTES.size })),
     );
-    const tall = below + (legend.length ? LEGEND.height : 0);
+    const tall = noted + lines.length * NOTES.line;
     width = Math.max(width, x + scene.width + EDGE);
     height = Math.max(height, y + tall);
     if (stacked) y += tall + BETWEEN.below;
@@ -58,6 +63,18 @@ export function figureOf(parts, stacked, caption, importance) {
     right += textWidth(name, CAPTION.size) + CAPTION.named;
   });
   return { width: Math.max(width, right), height: bottom + CAPTION.under, marks };
+}
+
+/** A note as lines that are no wider than this, but for a word that is. */
+function wrapped(note, width) {
+  const [first, ...rest] = note.split(" ");
+  const lines = [first];
+  for (const word of rest) {
+    const longer = `${lines.at(-1)} ${word}`;
+    if (textWidth(longer, NOTES.size) <= width) lines[lines.length - 1] = longer;
+    else lines.push(word);
+  }
+  return lines;
 }
 
 /** A name beside a square of its colour. */
@@ -120,7 +137,8 @@ function saveFile(blob, name) {
   link.href = address;
   link.download = name;
   link.click();
-  setTimeout(() => URL.revokeObjectURL(address), 10_000); // after the browser has read it
+  // After the browser has read it.
+  setTimeout(() => URL.revokeObjectURL(address), 10_000);
 }
 
 /** Put a text on the clipboard; whether that was allowed. */

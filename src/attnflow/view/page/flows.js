@@ -21,9 +21,11 @@ export class Flows {
   constructor(edges, slices) {
     this.edges = edges;
     this.slices = slices;
-    this.rows = new Map(); // settings → place → row
+    // Settings → place → row.
+    this.rows = new Map();
     this.pairs = new Map();
-    this.solved = 0; // rows so far
+    // Rows so far.
+    this.solved = 0;
   }
 
   get solvesRows() {

@@ -20,7 +20,7 @@ const STRIP = 14;
 const TRACK = 30;
 /** Width of a panel under which layers have short names, and the room that names have there and elsewhere. */
 const NARROW = 420;
-const NAMES = { narrow: 30, wide: 62 };
+const NAMES = { narrow: 38, wide: 62 };
 /** What is left free: right of the columns, above the rows, under the nodes, and around labels and tracks. */
 const RIGHT = 12;
 const ABOVE = { cells: 6, nodes: 12 };
@@ -29,7 +29,8 @@ const AROUND_LABELS = 6;
 const AROUND_TRACKS = 8;
 /** A node's radius in pixels, and as a share of its column. */
 const RADIUS = { least: 0.8, most: 4.5, share: 0.32 };
-const SLANT = Math.SQRT1_2; // labels at 45 degrees
+// Labels at 45 degrees.
+const SLANT = Math.SQRT1_2;
 
 let measuring = null;
 

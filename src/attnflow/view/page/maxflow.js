@@ -127,7 +127,8 @@ function levelled({ sizes, source, sink, top, room, flow, level, next }) {
     for (const [layer, node] of front) {
       const below = layer > 0 ? sizes[layer - 1] : 0;
       for (let k = 0; k < below; k++) if (room[layer - 1][node * below + k] > 0) reach(layer - 1, k);
-      if (layer >= top - 1) continue; // only the source sends from the top, and it takes nothing back
+      // Only the source sends from the top, and it takes nothing back.
+      if (layer >= top - 1) continue;
       for (let i = 0; i < sizes[layer + 1]; i++) if (flow[layer][i * sizes[layer] + node] > 0) reach(layer + 1, i);
     }
     front = reached;
@@ -146,7 +147,8 @@ function pushed(network) {
       const blocked = pushPath(network, layers, nodes);
       layers.length = nodes.length = blocked + 1;
     } else if (!stepOn(network, layers, nodes)) {
-      network.level[layers[at]][nodes[at]] = -2; // a dead end until the next search
+      // A dead end until the next search.
+      network.level[layers[at]][nodes[at]] = -2;
       layers.pop();
       nodes.pop();
     }

@@ -4,7 +4,7 @@ import { putHash } from "./link.js";
 import { mount } from "./widget.js";
 
 const ownData = JSON.parse(document.getElementById("attnflow-data").textContent);
-// A page in a notebook's frame has no address of its own, and keeps its state to itself.
+// A page in a notebook's frame has no address of its own: it keeps its state to itself, and tells the frame its height.
 const hasAddress = location.protocol !== "about:";
 const hashOf = (state) => `#${state}`;
 const ownPage = mount(document.getElementById("attnflow"), ownData, {
@@ -12,4 +12,9 @@ const ownPage = mount(document.getElementById("attnflow"), ownData, {
   state: location.hash.slice(1),
   ...(hasAddress ? { onState: (state) => putHash(hashOf(state)), linkOf: hashOf } : {}),
 });
+const { body } = document;
+// One more than it is rounded to, or a bar for scrolling might come.
+const tellHeight = new ResizeObserver(() => parent.postMessage(body.offsetHeight + 1, "*"));
+// Not before it is loaded: from then on the frame listens.
+if (!hasAddress) addEventListener("load", () => tellHeight.observe(body));
 addEventListener("hashchange", () => ownPage.show(location.hash.slice(1)));

@@ -18,13 +18,10 @@ import { putColours, watchTheme } from "./theme.js";
 import { afterFrame, measureHover } from "./timing.js";
 import { Toolbar } from "./toolbar.js";
 import { Tooltip } from "./tooltip.js";
-import { nodeText } from "./wording.js";
+import { HELP, nodeText } from "./wording.js";
 
 /** Milliseconds that the table for screen readers waits while things move; chosen: as one pauses. */
 const TABLE_WAITS = 150;
-const HELP =
-  "Point at a node or tap it to see what it draws on; click to keep it, then an input token for the flow between the two " +
-  "and its bottleneck. Arrow keys, Enter and Escape do the same.";
 
 export class Page {
   constructor(root, data, options) {
@@ -55,7 +52,7 @@ export class Page {
 
   build(root) {
     this.heading = this.options.heading ?? 2;
-    this.stage = new Stage(this.data, this.pictures, HELP, this.heading + 1, () => this.draw());
+    this.stage = new Stage(this.data, this.pictures, this.heading + 1, () => this.draw());
     this.toolbar = new Toolbar(this, takeAways(this));
     this.caption = make("p", { class: "caption" });
     this.live = make("p", { class: "unseen", role: "status", "aria-live": "polite" });
@@ -64,9 +61,9 @@ export class Page {
     this.link = linkField();
     this.table = new TableView();
     this.tooltip = new Tooltip();
-    const help = make("p", { class: "help" }, HELP);
+    this.help = make("p", { class: "help" });
     const top = [headerOf(this.data, this.heading), this.toolbar.element, this.link, this.caption];
-    const rest = [this.notes, this.table.element, help, this.live, this.tooltip.element];
+    const rest = [this.notes, this.table.element, this.help, this.live, this.tooltip.element];
     this.root = make("div", { class: "attnflow" }, ...top, this.stage.element, ...rest);
     root.append(this.root);
     listenToKeys(this.stage.element, this);
@@ -93,7 +90,8 @@ export class Page {
     }
     if (this.state.head !== before.head || this.state.residual !== before.residual) {
       this.slices.clear();
-      this.pictures.forgetParts(); // their work is dropped: they ask for it again when they are next seen
+      // Their work is dropped: they ask for it again when they are next seen.
+      this.pictures.forgetParts();
     }
     this.draw();
     if (spoken) putText(this.live, spoken);
@@ -233,11 +231,13 @@ export class Page {
     this.width = this.root.clientWidth;
     putColours(this.root, palette);
     this.root.dataset.view = this.state.view;
-    this.table.element.tabIndex = this.state.view === "table" ? 0 : -1; // it may have to be scrolled
+    // It may have to be scrolled.
+    this.table.element.tabIndex = this.state.view === "table" ? 0 : -1;
     this.stage.arrange(looking, this.stage.element.clientWidth || this.width);
     if (this.tooled !== this.state || this.toolWidth !== this.width) this.toolbar.show(this.state, this.stage);
     [this.tooled, this.toolWidth] = [this.state, this.width];
     putText(this.caption, captionOf(looking, this.scores));
+    putText(this.help, HELP[this.state.view]);
     this.stage.draw(looking, palette);
     clearTimeout(this.tableTimer);
     if (this.state.view === "table") this.drawTable();

@@ -48,7 +48,8 @@ function paintMarks(context, marks, palette, from, to) {
 
 function inside(mark, from, to) {
   if (mark.kind === "line") return Math.max(mark.x1, mark.x2) >= from && Math.min(mark.x1, mark.x2) <= to;
-  if (mark.kind === "text") return mark.x >= from - 200 && mark.x <= to + 200; // as long as labels get
+  // Texts begin or end at x, and are as long as labels get.
+  if (mark.kind === "text") return mark.x >= from - 200 && mark.x <= to + 200;
   return mark.x + (mark.width ?? mark.radius) >= from && mark.x - (mark.radius ?? 0) <= to;
 }
 

@@ -40,8 +40,10 @@ export class Panel {
       this.notes,
     );
     this.canvas = null;
-    this.room = 0; // pixels that a picture has without scrolling
-    this.left = 0; // pixels that it is scrolled by
+    // Pixels that a picture has without scrolling.
+    this.room = 0;
+    // Pixels that it is scrolled by.
+    this.left = 0;
   }
 
   /** Draw a picture: as elements where marks are few, else on a canvas of which only what is seen is drawn. */
@@ -75,7 +77,8 @@ export class Panel {
     }
     const { scene } = this.picture;
     const scale = globalThis.devicePixelRatio || 1;
-    const width = Math.min(this.room, scene.width); // not asked of the browser, which would lay out all anew
+    // Not asked of the browser, which would lay out all anew.
+    const width = Math.min(this.room, scene.width);
     const [across, down] = [Math.round(width * scale), Math.round(scene.height * scale)];
     if (this.canvas.width !== across || this.canvas.height !== down) {
       Object.assign(this.canvas, { width: across, height: down });
@@ -114,7 +117,7 @@ export class Panel {
     this.legend.replaceChildren(
       svgOf({ ...LEGEND, marks: legendMarks(picture, this.method) }, palette),
       ...(layout.cells ? [] : [make("span", {}, unit)]),
-      ...names,
+      make("div", {}, ...names),
     );
   }
 

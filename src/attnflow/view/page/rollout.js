@@ -97,8 +97,10 @@ export class RolloutMatrices {
   constructor(edges, settings) {
     this.edges = edges;
     this.settings = settings;
-    this.fused = []; // index l: R(l) with heads averaged, for the layer above
-    this.tops = []; // index l: R(l) as asked for
+    // Index l: R(l) with heads averaged, for the layer above.
+    this.fused = [];
+    // Index l: R(l) as asked for.
+    this.tops = [];
   }
 
   /** Multiplications that all of it takes. */

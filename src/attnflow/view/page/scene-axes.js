@@ -12,7 +12,7 @@ export function layerMarks(layout, interest) {
       const height = Math.min(22, layout.gap - 2);
       if (!layout.cells) marks.push(box(0, y - height / 2, layout.width, height, "ink", { alpha: 0.06, corner: 4 }));
     }
-    const name = layer === 0 ? (layout.narrow ? "in" : "input") : layout.narrow ? String(layer) : `layer ${layer}`;
+    const name = layer === 0 ? "input" : layout.narrow ? String(layer) : `layer ${layer}`;
     const colour = layer === interest ? "ink" : "muted";
     marks.push(words(layout.left - 8, y + 4, name, colour, { size: 11, anchor: "end", bold: layer === interest }));
   }

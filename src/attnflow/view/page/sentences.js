@@ -1,6 +1,6 @@
 /** What the page says about what is looked at: beside the pointer, to a screen reader, under a figure. */
 
-import { importanceName, nodeText, numberText, positionText, strongestText, visibleName } from "./wording.js";
+import { fileNumber, importanceName, nodeText, numberText, positionText, strongestText, visibleName } from "./wording.js";
 
 /** Numbers of a node for the tooltip: what it draws on most, or of a token what it is given. */
 export function tooltipOf(at, methods, pictures, looking) {
@@ -90,8 +90,8 @@ export function csvRows(pictures, looking) {
           level.names(layer)[from.node] ?? String(from.node),
           token,
           name,
-          ...values.map((row) => (row && token < row.length ? row[token] : "")),
-          ...importance.map((each) => each.values[token]),
+          ...values.map((row) => (row && token < row.length ? fileNumber(row[token]) : "")),
+          ...importance.map((each) => fileNumber(each.values[token])),
         ]);
     });
   return [head, ...rows];

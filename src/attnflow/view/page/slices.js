@@ -12,11 +12,14 @@ export class Slices {
   /** @param {() => void} onNews called when some work is finished, and now and then on the way */
   constructor(onNews) {
     this.onNews = onNews;
-    this.waiting = new Map(); // key → generator; what was asked for last goes first
+    // Key → generator; what was asked for last goes first.
+    this.waiting = new Map();
     this.timer = 0;
     this.told = 0;
-    this.started = false; // until the first picture is there, work only lines up
-    this.quiet = 0; // until then nothing is done
+    // Until the first picture is there, work only lines up.
+    this.started = false;
+    // The time until which nothing is done.
+    this.quiet = 0;
   }
 
   start() {

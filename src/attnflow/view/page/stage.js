@@ -6,7 +6,7 @@ import { UPRIGHT_FROM, columnWidth } from "./layout.js";
 import { legendLine } from "./legend.js";
 import { Panel } from "./panel.js";
 import { textPieces } from "./text-view.js";
-import { TITLES, importanceName } from "./wording.js";
+import { HELP, TITLES, importanceName } from "./wording.js";
 
 /** Pixels under which one method is shown at a time; chosen: two panels would be too narrow to read. */
 const PHONE = 620;
@@ -25,11 +25,10 @@ export class Stage {
   /**
    * @param {object} data
    * @param {import("./picture.js").Pictures} pictures
-   * @param {string} help
    * @param {number} heading level of the panels' headings
    * @param {() => void} onSight called when a panel comes into sight that has not been drawn
    */
-  constructor(data, pictures, help, heading, onSight) {
+  constructor(data, pictures, heading, onSight) {
     this.data = data;
     this.pictures = pictures;
     this.methods = pictures.scores.methods;
@@ -38,7 +37,7 @@ export class Stage {
     this.panels = this.methods.map((method) => new Panel(method, edges > SVG_EDGES, heading, scrolled));
     this.element = make(
       "div",
-      { class: "stage", tabindex: 0, role: "application", "aria-label": `Token attention. ${help}` },
+      { class: "stage", tabindex: 0, role: "application" },
       ...this.panels.map((panel) => panel.element),
     );
     this.long = edges > LONG;
@@ -71,13 +70,15 @@ export class Stage {
     this.arranged = key;
     this.element.classList.toggle("stacked", this.stacked);
     this.element.hidden = state.view === "table";
+    this.element.setAttribute("aria-label", `Token attention. ${HELP[state.view]}`);
     for (const panel of this.panels) {
       panel.element.hidden = !this.shown.includes(panel.method);
       panel.as(state.view);
     }
     for (const panel of this.visible) {
       panel.room = panel.scroller.clientWidth;
-      panel.inSight = panel.element.getBoundingClientRect().top < globalThis.innerHeight; // until the observer knows
+      // Until the observer knows.
+      panel.inSight = panel.element.getBoundingClientRect().top < globalThis.innerHeight;
     }
   }
 
@@ -105,15 +106,16 @@ export class Stage {
       this.level = looking.level;
       this.pieces = textPieces(this.data, looking.level);
     }
-    const scores = this.textScores(panel.method, looking);
-    const missing = scores ? [] : [this.pictures.scores.reason(panel.method, looking.selected.layer, looking.state)];
-    const notes = [...missing, ...this.pictures.saturationNote(panel.method, looking)];
+    const { scores, notes } = this.textOf(panel.method, looking);
     panel.showText(this.pieces, scores, looking.selected.node, notes);
   }
 
-  textScores(method, looking) {
+  /** What the text view shows of a method: scores, or null where there are none, and notes. */
+  textOf(method, looking) {
     const row = this.pictures.row(method, looking.selected, looking);
-    return row?.length === looking.level.size(0) ? row : null;
+    const scores = row?.length === looking.level.size(0) ? row : null;
+    const missing = scores ? [] : [this.pictures.scores.reason(method, looking.selected.layer, looking.state)];
+    return { scores, notes: [...missing, ...this.pictures.saturationNote(method, looking)] };
   }
 
   /** What is said under the panels, each with the name of its method. */
@@ -136,9 +138,12 @@ export class Stage {
   figure(looking, caption) {
     const text = looking.state.view === "text";
     const parts = this.visible.map(({ method, room }) => {
-      if (text) return { method, scene: textScene(method, this.pieces, this.textScores(method, looking)), legend: [] };
+      if (text) {
+        const { scores, notes } = this.textOf(method, looking);
+        return { method, scene: textScene(method, this.pieces, scores), legend: [], notes };
+      }
       const picture = this.pictures.of(method, room, looking);
-      return { method, scene: picture.scene, legend: legendLine(picture, method) };
+      return { method, scene: picture.scene, legend: legendLine(picture, method), notes: picture.notes };
     });
     const importance = text ? [] : this.data.importance.map(({ method }) => importanceName(method));
     return figureOf(parts, this.stacked || text, caption, importance);

@@ -53,7 +53,8 @@ function thresholds(blocks, limit) {
     // Odd steps, so that all columns are looked at.
     for (let at = 0; at < patterns.length; at += stride | 1) histogram[patterns[at] >>> 16]++;
   }
-  histogram[0] = 0; // edges without weight
+  // Edges without weight do not count.
+  histogram[0] = 0;
   const wanted = limit / (stride | 1);
   let [bucket, kept] = [65536, 0];
   while (bucket > 0 && kept + histogram[bucket - 1] <= wanted) kept += histogram[--bucket];

@@ -70,7 +70,8 @@ export const PANEL_STYLE = `
 
 .inner svg,
 .inner canvas {
-  pointer-events: none; /* a picture drawn anew between press and release would take the click with it */
+  /* A picture drawn anew between press and release would take the click with it. */
+  pointer-events: none;
   display: block;
 }
 
@@ -96,6 +97,12 @@ export const PANEL_STYLE = `
   font-size: 12px;
 }
 
+.legend div {
+  display: flex;
+  flex-wrap: wrap;
+  gap: inherit;
+}
+
 .notes {
   min-height: 20px;
   color: var(--muted);
@@ -106,7 +113,7 @@ export const PANEL_STYLE = `
   min-height: 0;
 }
 
-[data-view="table"] :is(.caption, .help) {
+[data-view="table"] .caption {
   display: none;
 }
 

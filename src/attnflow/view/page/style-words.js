@@ -50,6 +50,7 @@ export const WORDS_STYLE = `
 }
 
 [data-view="table"] .table {
+  margin-top: 16px;
   padding: 14px 16px;
   border: 1px solid var(--line);
   border-radius: 10px;

@@ -20,7 +20,8 @@ export class Toolbar {
    */
   constructor(page, exports) {
     this.page = page;
-    this.number = ++toolbars; // names of radio buttons and lists are of one page each
+    // Names of radio buttons and lists are of one page each.
+    this.number = ++toolbars;
     this.parts = {};
     const { data, scores } = page;
     this.element = make(
@@ -182,7 +183,8 @@ export class Toolbar {
   show(state, { shown, zoomable, phone }) {
     const { parts, page } = this;
     for (const input of parts.view) input.checked = input.value === state.view;
-    for (const input of parts.methods) input.type = phone ? "radio" : "checkbox"; // a phone has room for one
+    // A phone has room for one.
+    for (const input of parts.methods) input.type = phone ? "radio" : "checkbox";
     for (const input of parts.methods) input.checked = shown.includes(input.value);
     const { layers } = page.scores;
     parts.layer.value = layers.indexOf(state.layer);

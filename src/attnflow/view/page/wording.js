@@ -13,6 +13,16 @@ export const EXPLAINED = {
   flow: "The most that can run to a token, edges being pipes.",
 };
 
+/** What there is to do in each view. */
+export const HELP = {
+  graph:
+    "Point at a node or tap it to see what it draws on. Click to keep it, then click an input token for the flow between " +
+    "the two and its bottleneck. Arrow keys, Enter and Escape do the same.",
+  heatmap: "Point at a cell for its score; click it to choose its layer. Arrow keys choose layer and position.",
+  text: "Point at a token for its score; click it to see what it draws on. Arrow keys choose layer and position.",
+  table: "Choose layer and position above. CSV has the scores of all layers.",
+};
+
 /** A token as it can be drawn: no control characters, white space made visible, half characters mended. */
 export function visibleName(name) {
   const plain = name.replace(/[\u0000-\u001f\u007f]/g, (c) => (c === "\n" ? "⏎" : c === "\t" ? "⇥" : "�"));
@@ -39,6 +49,11 @@ export function numberText(value) {
 export function exactText(value) {
   if (value === Infinity) return "∞";
   return Math.abs(value) >= 0.01 || value === 0 ? value.toFixed(4) : String(Number(value.toPrecision(3)));
+}
+
+/** A score for a file: five decimals, or five digits where it is small. Weights of 16 bits mean no more. */
+export function fileNumber(value) {
+  return Number(Math.abs(value) < 0.1 ? value.toPrecision(5) : value.toFixed(5));
 }
 
 export function percentText(share) {
