@@ -70,6 +70,16 @@ def test_tokens_stand_below_and_layers_beside(attention: af.Attention) -> None:
     assert len(nodes) == 4 * 5
 
 
+def test_saturated_layers_have_a_star() -> None:
+    t = af.flow(random_attention(12, 2, 5, seed=0))
+    assert set(t.saturated) == {False, True}
+    ax = plot.graph(t)
+    wanted = [f"{layer}{'*' * mark}" for layer, mark in zip(t.layers, t.saturated, strict=True)]
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["input", *wanted]
+    assert ax.get_ylabel() == "layer (* saturated)"
+    assert plot.graph(af.rollout(random_attention(12, 2, 5, seed=0))).get_ylabel() == "layer"
+
+
 def test_only_computed_queries_have_edges(attention: af.Attention) -> None:
     edges = _edges(plot.graph(af.rollout(attention, queries=2)))
     assert {ends[0] for ends in edges} == {2.0}

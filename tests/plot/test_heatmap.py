@@ -50,7 +50,18 @@ def test_saturated_layers_have_a_star() -> None:
     )
     ax = plot.heatmap(t)
     assert [label.get_text() for label in ax.get_yticklabels()] == ["1", "2*"]
-    assert "saturated" in ax.get_ylabel()
+    assert ax.get_ylabel() == "layer (* saturated)"
+
+
+def test_the_scale_says_what_it_is_of(attention: af.Attention) -> None:
+    t = af.flow(attention, queries=0)
+    for shown, told in [
+        (af.raw(attention, queries=0), "attention"),
+        (af.rollout(attention, queries=0), "share"),
+        (t, "flow"),
+        (t.normalized(), "share of flow"),
+    ]:
+        assert plot.heatmap(shown).get_figure().axes[1].get_ylabel() == told
 
 
 def test_a_scale_stands_beside_unless_it_is_not_wanted(attention: af.Attention) -> None:
@@ -69,10 +80,32 @@ def test_infinite_scores_are_as_dark_as_the_largest() -> None:
     assert np.array_equal(plot.heatmap(t).images[0].get_array(), [[0.5, 0.5, 0.25]])
 
 
-def test_methods_stand_side_by_side(attention: af.Attention) -> None:
+def test_methods_stand_side_by_side_as_shares(attention: af.Attention) -> None:
     panels = plot.compare(attention, view="heatmap", query=3)
     for ax, method in zip(panels, (af.raw, af.rollout, af.flow), strict=True):
-        assert np.allclose(ax.images[0].get_array(), method(attention).scores[:, 3])
+        wanted = method(attention).normalized().scores[:, 3]
+        assert np.allclose(ax.images[0].get_array(), wanted)
+    flow = panels[2].images[0].get_array()
+    assert not np.allclose(flow, af.flow(attention).scores[:, 3])  # which is above its shares
+    scales = panels[0].get_figure().axes[3:]
+    assert [ax.get_ylabel() for ax in scales] == ["share of attention", "share", "share of flow"]
+
+
+def test_infinite_flow_beside_others_takes_all_of_its_row() -> None:
+    t = af.TokenAttention([[[0.5, np.inf]], [[1.0, 3.0]]], ["a", "b"], [1, 2], [0], "flow")
+    (ax,) = plot.compare(t, view="heatmap")
+    assert ax.images[0].get_array().tolist() == [[0.0, 1.0], [0.25, 0.75]]
+
+
+def test_the_star_of_one_method_is_explained_beside_others(attention: af.Attention) -> None:
+    marks = [False, True, True]
+    flow = af.TokenAttention(
+        af.flow(attention).scores, attention.tokens, [1, 2, 3], range(5), "flow", saturated=marks
+    )
+    each = af.raw(attention), af.rollout(attention), flow
+    for panels in (plot.compare(*each), plot.compare(*each, view="heatmap", query=0)):
+        assert [ax.get_ylabel() for ax in panels] == ["layer", "", "layer (* saturated)"]
+        assert [label.get_text() for label in panels[2].get_yticklabels()][-3:] == ["1", "2*", "3*"]
 
 
 def test_512_tokens_are_numbered_and_the_figure_fits_a_screen() -> None:
@@ -82,7 +115,7 @@ def test_512_tokens_are_numbered_and_the_figure_fits_a_screen() -> None:
     figure.canvas.draw()
     labels = [label.get_text() for label in ax.get_xticklabels()]
     assert 20 < len(labels) < 128
-    assert labels[:2] == ["0 word", f"{ax.get_xticks()[1]:.0f} word"]
+    assert labels == [f"{place:.0f} word" for place in ax.get_xticks()]
     assert max(figure.get_size_inches()) <= 16
     boxes = [label.get_window_extent() for label in ax.get_xticklabels()]
     for left, right in pairwise(boxes):

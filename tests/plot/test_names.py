@@ -4,8 +4,10 @@ import io
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pytest
 from matplotlib import font_manager
+from matplotlib import pyplot as plt
 
 import attnflow as af
 from attnflow import plot as typed_plot
@@ -98,3 +100,67 @@ def test_names_never_overlap(count: int, name: str) -> None:
                 assert (right.x1 - left.x1) * 2**-0.5 >= 0.9 * height
             else:
                 assert left.x1 <= right.x0
+
+
+# Inches: one column of a paper.
+COLUMN = (3.3, 2.2)
+
+
+def _named(ax: Any) -> list[int]:
+    return [round(place) for place in ax.get_xticks()]
+
+
+@pytest.mark.parametrize("strongest", [0, 1, 16, 31, 38, 39])
+def test_where_not_all_names_fit_the_strongest_column_keeps_its_own(strongest: int) -> None:
+    weights = np.full((2, 1, 40, 40), 0.5 / 39)
+    weights[..., strongest] = 0.5
+    a = af.Attention(weights, [f"w{place}" for place in range(40)])
+    figure = plt.figure(figsize=COLUMN, layout="constrained")
+    g = a.graph()
+    m = af.max_flow(g, source=(2, 0), sink=strongest)
+    for draw in (
+        lambda ax: plot.heatmap(af.raw(a), query=3, ax=ax),
+        lambda ax: plot.graph(af.raw(a), ax=ax),
+        lambda ax: plot.graph(g, ax=ax),
+        lambda ax: plot.max_flow(g, m, ax=ax),
+    ):
+        figure.clear()
+        ax = draw(figure.subplots())
+        labels = [label.get_text() for label in ax.get_xticklabels()]
+        assert len(labels) < 40
+        assert f"{strongest} w{strongest}" in labels
+
+
+def test_names_are_given_from_the_strongest_down() -> None:
+    scores = np.random.default_rng(0).random(60)
+    t = af.TokenAttention([[scores]], ["word"] * 60, [1], [0], "rollout")
+    _, ax = plt.subplots(figsize=COLUMN, layout="constrained")
+    named = _named(plot.heatmap(t, ax=ax))
+    apart = min(right - left for left, right in pairwise(named))
+    for place in set(range(60)) - set(named):
+        # Who has none stands beside a stronger one.
+        assert any(abs(place - other) < apart and scores[other] > scores[place] for other in named)
+
+
+def test_panels_side_by_side_have_names_that_do_not_overlap() -> None:
+    a = random_attention(6, 1, 31, seed=0, tokens=["hospital"] * 31)
+    for settings in ({}, {"view": "heatmap", "query": 0}):
+        panels = plot.compare(a, **settings)
+        panels[0].get_figure().canvas.draw()
+        for ax in panels:
+            boxes = [label.get_window_extent() for label in ax.get_xticklabels()]
+            assert all(left.x1 <= right.x0 for left, right in pairwise(boxes))
+
+
+@pytest.mark.parametrize(
+    ("draw", "inches", "count"),
+    [("heatmap", 3.3, 15), ("graph", 3.3, 18), ("heatmap", 6.9, 40), ("graph", 6.9, 40)],
+)
+def test_every_name_is_shown_up_to_what_the_guide_says(
+    draw: str, inches: float, count: int
+) -> None:
+    t = af.rollout(random_attention(12, 1, count, tokens=["cabinets"] * count))
+    _, ax = plt.subplots(figsize=(inches, 2.2), layout="constrained")
+    settings = {"query": 0} if draw == "heatmap" else {}
+    labels = getattr(plot, draw)(t, ax=ax, **settings).get_xticklabels()
+    assert [label.get_text() for label in labels] == ["cabinets"] * count

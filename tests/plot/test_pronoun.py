@@ -58,7 +58,7 @@ def test_numbers_below_the_bars_stand_apart(views: list[af.TokenAttention]) -> N
 def test_each_panel_says_what_its_numbers_are(views: list[af.TokenAttention]) -> None:
     settings: dict[str, Any] = {"candidates": ["author", "saw"], "probabilities": ODDS}
     _, *panels = plot.pronoun(*views, views[2].normalized(), **settings)
-    told = ["attention", "share", "flow", "flow, shares of its sum"]
+    told = ["attention", "share", "flow", "share of flow"]
     assert [ax.get_xlabel() for ax in panels] == told
 
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from attnflow.errors import InputError
@@ -138,22 +139,29 @@ def pitch(ax: Axes, count: float, *, upright: bool = False) -> float:
 
 
 def name_columns(
-    ax: Axes, tokens: Sequence[str], places: Sequence[float], *, ticks: bool = True
+    ax: Axes,
+    tokens: Sequence[str],
+    places: Sequence[float],
+    *,
+    strengths: Sequence[float],
+    ticks: bool = True,
 ) -> None:
     """Write names below columns: flat where they fit, else slanted or upright.
 
-    Where not even upright ones fit, some are left out and the others numbered.
+    Where not even upright ones fit, the strongest columns keep theirs, numbered, and those beside
+    them give way.
     """
     settle(ax)
     size = font_size("small")
     span = max(places) - min(places) + 1
     apart = pitch(ax, span) * (span - 1) / max(len(places) - 1, 1) if len(places) > 1 else 1e9
-    kept = names.thinned(len(tokens), apart, 1.25 * size)
+    kept = names.strongest_apart(strengths, apart, 1.25 * size)
     labels = list(tokens)
     if len(kept) < len(tokens):
         labels = [position_name(place, tokens) for place in range(len(tokens))]
     text, how = names.shown([labels[place] for place in kept])
-    fits = names.width_of(text, size) + 0.5 * size < apart * (kept[1] if len(kept) > 1 else 1)
+    nearest = min((right - left for left, right in pairwise(kept)), default=1)
+    fits = names.width_of(text, size) + 0.5 * size < apart * nearest
     turned: dict[str, Any] = {"rotation": 90}
     if fits:
         turned = {"rotation": 0}

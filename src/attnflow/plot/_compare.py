@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from attnflow.attention import Attention
@@ -12,10 +13,10 @@ from attnflow.encoder_decoder import EncoderDecoderAttention
 from attnflow.errors import InputError
 from attnflow.graph import AttentionGraph
 from attnflow.methods import flow, raw, rollout
-from attnflow.plot import _axes
+from attnflow.plot import _axes, _graph, _heatmap
 from attnflow.plot._checks import checked_query, checked_title
 from attnflow.plot._door import require_matplotlib
-from attnflow.plot._graph import graph, rows_of
+from attnflow.plot._graph import graph, rows_of, shares
 from attnflow.plot._heatmap import heatmap
 from attnflow.plot._layered import FLATTEST
 from attnflow.token_attention import TokenAttention
@@ -42,7 +43,8 @@ def compare(
         rollout and flow are computed.
     view
         "graph" as in Figure 1 of the paper, with edges on one scale in all panels; "heatmap" as in
-        Figures 2 and 3, each panel with a scale of its own.
+        Figures 2 and 3, each panel with a scale of its own. Both draw rows as shares of their sum,
+        so that flow can be compared with the others; `heatmap` draws flow itself.
     query
         The position that heat maps are of; of a graph, all are drawn.
     titles
@@ -72,6 +74,7 @@ def compare(
     if view == "heatmap":
         for one in each:
             _ = checked_query(one, query)
+        each = tuple(_shared_out(one) for one in each)
     widest = max((rows_of(one).wide if view == "graph" else one.tokens for one in each), key=len)
     n_layers = max(len(one.layers) for one in each)
     flattest = FLATTEST if view == "graph" else 0.0
@@ -85,8 +88,15 @@ def compare(
     draw: Any = graph if view == "graph" else heatmap
     for place, (one, panel, title) in enumerate(zip(each, panels, above, strict=True)):
         _ = draw(one, title=title, ax=panel, **settings)
-        if place and one.layers == each[0].layers:
+        same = panel.get_ylabel() == panels[0].get_ylabel() and one.layers == each[0].layers
+        if place and same:  # one that explains a star stays
             _ = panel.set_ylabel("")
+    # Anew: the room for names is known when all panels are drawn.
+    for one, panel in zip(each, panels, strict=True):
+        if view == "graph":
+            _graph.name_tokens(panel, rows_of(one))
+        else:
+            _heatmap.name_tokens(panel, one, checked_query(one, query))
     return panels
 
 
@@ -106,6 +116,15 @@ def _views(shown: tuple[Any, ...], query: int | None) -> tuple[TokenAttention, .
     if not shown:
         raise InputError("nothing came; give token attention of several methods, or one attention")
     return shown
+
+
+def _shared_out(one: TokenAttention) -> TokenAttention:
+    """The same with rows that sum to one, as graphs draw them; infinite scores share all of a row.
+
+    `normalized` refuses those.
+    """
+    settings = {**one.settings, "normalized": True}
+    return replace(one, scores=shares(one.scores), settings=settings)
 
 
 def _titles(titles: Sequence[str] | None, count: int) -> Sequence[str | None]:

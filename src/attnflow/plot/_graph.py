@@ -13,8 +13,9 @@ from attnflow.errors import InputError
 from attnflow.graph import AttentionGraph
 from attnflow.plot import _axes
 from attnflow.plot._checks import checked_strongest, checked_title
-from attnflow.plot._layered import FLATTEST, Stack, draw_edges, draw_nodes, frame
+from attnflow.plot._layered import FLATTEST, Stack, draw_edges, draw_nodes, frame, name_lowest
 from attnflow.plot._palette import GREY, INK, TITLES, colour_of
+from attnflow.plot._told import layer_names
 from attnflow.token_attention import TokenAttention
 
 if TYPE_CHECKING:
@@ -55,7 +56,8 @@ def graph(
     Notes
     -----
     Edges below a fiftieth of the strongest are left out, and of the others the 20,000 strongest are
-    drawn. Names of more tokens than fit are thinned out.
+    drawn. Where not all names fit, the tokens that most is taken from keep theirs. A star marks
+    layers whose flow is saturated, as in `heatmap`.
     Abnar & Zuidema (2020), https://doi.org/10.18653/v1/2020.acl-main.385
 
     Examples
@@ -72,12 +74,17 @@ def graph(
     rows = rows_of(shown)
     top = rows.strongest if strongest is None else checked_strongest(strongest)
     ax = _axes.axes(ax, _axes.size_for(rows.wide, len(rows.layers), flattest=FLATTEST))
-    frame(ax, rows.stack, rows.tokens, rows.layers)
+    frame(ax, rows.stack, rows.tokens, rows.layers, strengths=rows.taken)
     _ = draw_edges(ax, rows.stack, rows.matrices, colour=rows.colour, strongest=top)
     _draw_carried(ax, rows)
     _ = draw_nodes(ax, rows.stack)
     _axes.titled(ax, rows.title if title is None else title)
     return ax
+
+
+def name_tokens(ax: Axes, rows: Rows) -> None:
+    """Write the names below; where not all fit, tokens that most is taken from keep theirs."""
+    name_lowest(ax, rows.stack, rows.tokens, rows.taken)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +108,13 @@ class Rows:
     def strongest(self) -> float:
         """The largest weight."""
         return max(float(matrix.max()) for matrix in self.matrices)
+
+    @property
+    def taken(self) -> list[float]:
+        """What all nodes together take from each token, over the rows that have a node for each."""
+        count = len(self.tokens)
+        each = [matrix.sum(axis=0) for matrix in self.matrices if matrix.shape[1] == count]
+        return np.sum(each, axis=0).tolist()
 
 
 def rows_of(shown: TokenAttention | AttentionGraph) -> Rows:
@@ -154,7 +168,7 @@ def _of_scores(shown: TokenAttention) -> Rows:
         matrices=matrices,
         carried=[],
         tokens=shown.tokens,
-        layers=(lowest, *(str(shown.layers[place]) for place in order)),
+        layers=(lowest, *layer_names(shown)),
         colour=colour_of(shown.method),
         title=TITLES[shown.method],
     )

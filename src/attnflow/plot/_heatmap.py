@@ -11,6 +11,7 @@ import numpy as np
 from attnflow.plot import _axes
 from attnflow.plot._checks import checked_query, checked_strongest, checked_title
 from attnflow.plot._palette import INK, TITLES, colour_of, shade, written
+from attnflow.plot._told import layer_label, layer_names, measured
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,7 +48,8 @@ def heatmap(
         The score of the darkest cells; by default the largest. Less shows more where a few tokens,
         such as attention sinks, take most.
     colorbar
-        Whether a scale stands beside the picture.
+        Whether a scale stands beside the picture, with what it is of: "attention" (raw), "share"
+        (rollout), "flow", or "share of flow" where it was `normalized`.
     title
         Above the picture; by default the method.
     ax
@@ -57,7 +59,8 @@ def heatmap(
     -----
     A star marks layers that are saturated, see `flow`: its scores there are the same for every
     query, or at their ceiling where one query was computed alone. Infinite scores are as dark as
-    the largest finite one. `compare` with `view="heatmap"` draws several methods side by side.
+    the largest finite one. Where not all names of tokens fit, those of the darkest columns are
+    kept. `compare` with `view="heatmap"` draws several methods side by side, all as shares.
     Abnar & Zuidema (2020), https://doi.org/10.18653/v1/2020.acl-main.385
 
     Examples
@@ -86,32 +89,37 @@ def heatmap(
         origin="lower",
         interpolation="nearest",
     )
-    pairs = zip(token_attention.layers, token_attention.saturated, strict=True)
-    numbers = [f"{layer}{'*' * saturated}" for layer, saturated in sorted(pairs)]
-    _axes.name_layers(ax, numbers, [float(l) for l in range(n_layers)])
-    small = _axes.font_size("small")
-    _ = ax.set_ylabel(
-        "layer (* saturated)" if any(token_attention.saturated) else "layer", fontsize=small
-    )
+    layers = layer_names(token_attention)
+    _axes.name_layers(ax, layers, [float(l) for l in range(n_layers)])
+    _ = ax.set_ylabel(layer_label(layers), fontsize=_axes.font_size("small"))
     if colorbar:
-        _draw_scale(ax, image, beyond=largest > top)
+        _draw_scale(ax, image, measured(token_attention), beyond=largest > top)
     for side in ax.spines.values():
         side.set_visible(False)
-    _axes.name_columns(ax, token_attention.tokens, [float(j) for j in range(n_tokens)])
+    name_tokens(ax, token_attention, place)
     _between_cells(ax, n_layers, n_tokens)
     ax.tick_params(colors=INK)
     _axes.titled(ax, TITLES[token_attention.method] if title is None else title)
     return ax
 
 
-def _draw_scale(ax: Axes, image: AxesImage, *, beyond: bool) -> None:
-    """Draw the scale, with an arrow where scores go beyond it."""
+def name_tokens(ax: Axes, shown: TokenAttention, place: int) -> None:
+    """Write the names below; where not all fit, columns with the darkest cells keep theirs."""
+    columns = [float(j) for j in range(len(shown.tokens))]
+    darkest: list[float] = shown.scores[:, place].max(axis=0).tolist()
+    _axes.name_columns(ax, shown.tokens, columns, strengths=darkest)
+
+
+def _draw_scale(ax: Axes, image: AxesImage, of: str, *, beyond: bool) -> None:
+    """Draw the scale and what it is of, with an arrow where scores go beyond it."""
     figure: Any = ax.get_figure(root=True)
     # Thin, and as high as the picture; chosen by eye.
     shape = {"fraction": 0.05, "pad": 0.02, "aspect": 25}
     bar = figure.colorbar(image, ax=ax, extend="max" if beyond else "neither", **shape)
     _ = _axes.plain(bar.ax)
-    bar.ax.tick_params(labelsize=_axes.font_size("x-small"), length=2)
+    small = _axes.font_size("x-small")
+    bar.ax.tick_params(labelsize=small, length=2)
+    bar.set_label(of, fontsize=small)
     bar.outline.set_visible(False)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from attnflow.plot import _axes
 from attnflow.plot._palette import GREY, INK
+from attnflow.plot._told import layer_label
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -125,14 +126,27 @@ def draw_nodes(
     return ax.scatter(x, y, s=across**2, zorder=3, clip_on=False, **settings)
 
 
-def frame(ax: Axes, stack: Stack, tokens: Sequence[str], layers: Sequence[str]) -> None:
+def frame(
+    ax: Axes,
+    stack: Stack,
+    tokens: Sequence[str],
+    layers: Sequence[str],
+    *,
+    strengths: Sequence[float],
+) -> None:
     """Put names of the lowest row below the picture and numbers of layers beside it."""
     for side in ax.spines.values():
         side.set_visible(False)
     _ = ax.set_xlim(-0.6, stack.widest - 0.4)
     _ = ax.set_ylim(-0.3, len(stack.sizes) - 0.7)
     _axes.name_layers(ax, layers, [float(row) for row in range(len(layers))])
-    _ = ax.set_ylabel("layer", fontsize=_axes.font_size("small"))
-    _axes.name_columns(ax, tokens, stack.columns(0).tolist(), ticks=False)
+    _ = ax.set_ylabel(layer_label(layers), fontsize=_axes.font_size("small"))
+    name_lowest(ax, stack, tokens, strengths)
     ax.tick_params(colors=INK)
     ax.yaxis.label.set_color(GREY)
+
+
+def name_lowest(ax: Axes, stack: Stack, tokens: Sequence[str], strengths: Sequence[float]) -> None:
+    """Write the names of the lowest row; where not all fit, the largest `strengths` keep theirs."""
+    columns: list[float] = stack.columns(0).tolist()
+    _axes.name_columns(ax, tokens, columns, strengths=strengths, ticks=False)

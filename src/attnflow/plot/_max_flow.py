@@ -95,7 +95,9 @@ def max_flow(
     width, height = _axes.size_for(pair.wide, len(layers), flattest=FLATTEST)
     ax = _axes.axes(ax, (width + _LEGEND_INCHES, height))
     _explain(ax, pair)  # first: names take the room that it leaves
-    frame(ax, pair.stack, pair.names, layers)
+    # Where not all names fit, that of the sink does.
+    named_first = [float(position == pair.sink) for position in range(len(pair.names))]
+    frame(ax, pair.stack, pair.names, layers, strengths=named_first)
     capacities, flows = pair.capacities, pair.flows
     widest = max(float(flow.max()) for flow in flows)
     rest = [np.where((flow > 0) | cut, 0.0, c) for flow, cut, c in pair.edges]

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import unicodedata
 from typing import TYPE_CHECKING, Any
 
@@ -122,6 +123,27 @@ def thinned(count: int, pitch: float, height: float) -> list[int]:
     else:
         step = max(1, int(height / pitch) + 1)
     return list(range(0, count, step))
+
+
+def strongest_apart(strengths: Sequence[float], pitch: float, height: float) -> list[int]:
+    """Positions whose names fit, as in `thinned`, given out from the strongest down.
+
+    A name that would overlap that of a stronger position gives way; of equals, the first is named.
+
+    >>> strongest_apart([0.1, 0.2, 0.9, 0.8, 0.3], pitch=5.0, height=9.0)
+    [0, 2, 4]
+    >>> strongest_apart([0.1, 0.9, 0.2, 0.8, 0.3], pitch=5.0, height=9.0)
+    [1, 3]
+    """
+    apart = max(1, math.ceil(height / pitch))
+    free = [True] * len(strengths)
+    kept: list[int] = []
+    for place in sorted(range(len(strengths)), key=lambda place: -strengths[place]):
+        if free[place]:
+            kept.append(place)
+            first, last = max(0, place - apart + 1), min(len(free), place + apart)
+            free[first:last] = [False] * (last - first)
+    return sorted(kept)
 
 
 def width_of(names: Sequence[str], size: float) -> float:

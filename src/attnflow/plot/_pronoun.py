@@ -16,6 +16,7 @@ from attnflow.plot import _axes
 from attnflow.plot import _names as names
 from attnflow.plot._checks import checked_query, checked_title
 from attnflow.plot._palette import GREY, INK, PAIR, PALE, TITLES
+from attnflow.plot._told import measured
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -242,22 +243,13 @@ def _draw_scores(
     _axes.name_layers(ax, [str(layer) for layer in layers], rows.tolist())
     small = _axes.font_size("small")
     _ = ax.set_ylabel("layer" if named else "", fontsize=small)
-    _ = ax.set_xlabel(_measured(shown), fontsize=small)
+    _ = ax.set_xlabel(measured(shown), fontsize=small)
     ax.locator_params(axis="x", nbins=4)
     ax.tick_params(labelsize=small, colors=INK)
     ax.grid(axis="y", color=PALE, linewidth=0.5)
     ax.set_axisbelow(True)
     _axes.titled(ax, TITLES[shown.method])
     _bare(ax)
-
-
-def _measured(shown: TokenAttention) -> str:
-    """What the scores of a method are."""
-    if shown.method != "flow":
-        return {"raw": "attention", "rollout": "share"}[shown.method]
-    # Corrected for the receptive field, rows sum to one as well.
-    shares = shown.settings.get("normalized") or shown.settings.get("receptive_field")
-    return "flow, shares of its sum" if shares else "flow"
 
 
 def _handle(place: int) -> Any:
