@@ -309,7 +309,7 @@ def test_a_product_is_on_the_device_of_what_was_multiplied():
     assert call.times(torch.ones(1, 3, 2, device="meta")).device.type == "meta"
     value = torch.ones(1, 2, 3, 4, device="meta")
     with pytest.raises(NotImplementedError, match="Cannot copy out of meta"):
-        _ = beside(lambda _q, _k, v: v, value, value, value, torch.ones(1, 3, 2))
+        _ = beside(lambda _q, _k, v, _heads: v, value, value, value, torch.ones(1, 3, 2))
 
 
 def test_attention_where_nobody_listens_says_so():

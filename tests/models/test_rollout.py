@@ -11,7 +11,7 @@ from small_tokenizers import byte_level, tokenizer_for
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import attnflow as af
-from attnflow.models import _interface, _plain, _rolling
+from attnflow.models import _fused, _interface, _plain, _rolling
 from attnflow.models._call import GivenWeights
 from attnflow.models._inputs import Inputs, Positions
 
@@ -19,13 +19,31 @@ from attnflow.models._inputs import Inputs, Positions
 CLOSE: Any = {"rtol": 0, "atol": 1e-5}
 
 
-@pytest.fixture(params=["fused", "by blocks"])
+@pytest.fixture(params=["fused", "fused, head by head", "by blocks"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Both ways to multiply: through the fused kernel, and heads averaged block by block."""
+    """The ways to multiply: through the fused kernel, and heads averaged block by block."""
+    if request.param == "fused, head by head":
+        monkeypatch.setattr(_fused, "_AT_ONCE", 1)
     if request.param == "by blocks":
         monkeypatch.setattr(_interface, "FUSED_COLUMNS", 0)
         monkeypatch.setattr(_plain, "FUSED_COLUMNS", 0)
     return request.param
+
+
+@pytest.mark.parametrize("at_once", [1, 60, 2**20])  # numbers: one head, three heads, all five
+@pytest.mark.parametrize("per_head", [False, True])
+def test_heads_are_multiplied_some_at_a_time_with_their_own_masks(
+    at_once: int, per_head: bool, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(_fused, "_AT_ONCE", at_once)
+    random = torch.manual_seed(0)
+    query, key, value = (torch.randn(1, 5, 4, 3, generator=random) for _ in range(3))
+    mask = torch.randn(1, 5 if per_head else 1, 4, 4, generator=random)
+    R = torch.randn(1, 4, 2, generator=random)
+    call = _plain._FunctionCall({"query": query, "key": key, "value": value, "attn_mask": mask})
+    weights = call.weights()
+    torch.testing.assert_close(call.times(R), weights.mean(dim=1) @ R)
+    torch.testing.assert_close(call.attended(), weights @ value)
 
 
 @pytest.mark.parametrize("residual", [0, 0.3, 0.5])

@@ -1,14 +1,15 @@
 """Attention times a matrix through fused kernels, which never hold a matrix of weights.
 
 `softmax(Q Kᵀ) R` is what fused attention gives for values R. The values of the model and R go
-through one call, side by side, so that the softmax is computed once.
+through one call, side by side, so that the softmax is computed once; some heads at a time, so that
+what is put side by side takes little memory.
 """
 # torch's stubs leave many members partly unknown; what is unknown stays inside this file.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,10 +20,13 @@ if TYPE_CHECKING:
 # of queries by block: its cost grows with heads times columns. Measured on two CPU cores with 12
 # heads of width 32 and 4,096 tokens.
 FUSED_COLUMNS = 128
+# Numbers of the values that are put beside R at a time, as many heads as have that many. Chosen:
+# 4 MB of float32, little beside what a layer of a model holds.
+_AT_ONCE = 2**20
 
 
 def beside(
-    attend: Callable[[Tensor, Tensor, Tensor], Tensor],
+    attend: Callable[[Tensor, Tensor, Tensor, slice], Tensor],
     query: Tensor,
     key: Tensor,
     value: Tensor,
@@ -33,8 +37,8 @@ def beside(
     Parameters
     ----------
     attend
-        Fused attention of queries, keys and values (batch, head, position, width), with the scale
-        of the model: (batch, head, query, width).
+        Fused attention of queries, keys and values (batch, head, position, width) of the heads that
+        the slice says, with the scale of the model: (batch, head, query, width).
     query, key, value
         What the model attends with; keys and values may have fewer heads.
     R
@@ -46,13 +50,31 @@ def beside(
     which changes no product.
     """
     batch, heads, positions, own = value.shape
-    columns = R.shape[-1]
-    width = max(key.shape[-1], own + columns)
-    values = value.new_zeros(batch, heads, positions, width)
-    values[..., :own] = value
-    values[..., own : own + columns] = R.to(value)[:, None]
-    out = attend(_filled(query, width), _filled(key, width), values)
-    return out[..., :own], out[..., own : own + columns].to(R).mean(dim=1)
+    end = own + R.shape[-1]
+    width = max(key.shape[-1], end)
+    groups = query.shape[1] // heads  # heads that share their keys and values
+    step = max(1, _AT_ONCE // (batch * positions * width))
+    output: Tensor | None = None
+    total = R.new_zeros(())
+    for start in range(0, heads, step):
+        some = slice(start, start + step)
+        mine = slice(groups * start, groups * (start + step))
+        values = value.new_zeros(batch, len(range(heads)[some]), positions, width)
+        values[..., :own] = value[:, some]
+        values[..., own:end] = R.to(value)[:, None]
+        out = attend(_filled(query[:, mine], width), _filled(key[:, some], width), values, mine)
+        if output is None:
+            output = out.new_empty(*query.shape[:3], own)
+        output[:, mine] = out[..., :own]
+        total = total + out[..., own:end].to(R).sum(dim=1)
+    return cast("Tensor", output), total / query.shape[1]
+
+
+def of_heads(mask: Tensor | None, heads: slice) -> Tensor | None:
+    """A mask or bias (…, query, key) for some of the heads, where it tells heads apart."""
+    if mask is None or mask.ndim < 3 or mask.shape[-3] == 1:
+        return mask
+    return mask[..., heads, :, :]
 
 
 def _filled(rows: Tensor, width: int) -> Tensor:

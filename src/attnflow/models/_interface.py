@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from attnflow.errors import UnsupportedModelError
 from attnflow.models._call import BLOCK, Hear, Role, Room, head_mean, role_of
-from attnflow.models._fused import FUSED_COLUMNS, beside
+from attnflow.models._fused import FUSED_COLUMNS, beside, of_heads
 from attnflow.models._softmax import softmax_into
 
 if TYPE_CHECKING:
@@ -230,13 +230,16 @@ class _InterfaceCall:
         beyond = (self.settings.get(name) for name in ("softcap", "s_aux"))
         return self.listener.kernel and all(setting is None for setting in beyond)
 
-    def _kernel(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    def _kernel(self, query: Tensor, key: Tensor, value: Tensor, heads: slice) -> Tensor:
         from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
         settings = dict(self.settings)
         if settings.get("scaling") is None:  # the default looks at the width, which is filled up
             settings["scaling"] = self.query.shape[-1] ** -0.5
-        output, _ = sdpa_attention_forward(self.module, query, key, value, self.mask, **settings)
+        if settings.get("position_bias") is not None:
+            settings["position_bias"] = of_heads(settings["position_bias"], heads)
+        mask = of_heads(self.mask, heads)
+        output, _ = sdpa_attention_forward(self.module, query, key, value, mask, **settings)
         return output.transpose(1, 2)
 
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, cast
 from attnflow.errors import UnsupportedModelError
 from attnflow.models._call import BLOCK, Call, GivenWeights, Hear, Role, Room, head_mean, role_of
 from attnflow.models._families import DROPOUT_NAMES
-from attnflow.models._fused import FUSED_COLUMNS, beside
+from attnflow.models._fused import FUSED_COLUMNS, beside, of_heads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -206,7 +206,7 @@ class _FunctionCall:
         """What the function gives."""
         if self.output is None:
             a = self.arguments
-            self.output = self._kernel(a["query"], a["key"], a["value"])
+            self.output = self._kernel(a["query"], a["key"], a["value"], slice(None))
         return self.output
 
     def weights(self, room: Room | None = None) -> Tensor:
@@ -264,10 +264,11 @@ class _FunctionCall:
         scale = self.arguments.get("scale")
         return self.arguments["query"].shape[-1] ** -0.5 if scale is None else scale
 
-    def _kernel(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    def _kernel(self, query: Tensor, key: Tensor, value: Tensor, heads: slice) -> Tensor:
         from torch.nn.functional import scaled_dot_product_attention
 
         changed: Any = {"query": query, "key": key, "value": value, "scale": self._scale()}
+        changed["attn_mask"] = of_heads(self.arguments.get("attn_mask"), heads)
         return scaled_dot_product_attention(**(self.arguments | changed))
 
 
