@@ -83,7 +83,7 @@ def test_ctrl_c_ends_work_under_way() -> None:
         url = f"{address}/api/explain/stream"
         with httpx2.stream("POST", url, json={"text": TEXT}, timeout=60) as answer:
             lines = answer.iter_lines()
-            while json.loads(next(lines))["progress"]["passes"] == 0:
+            while json.loads(next(lines))["progress"]["done"] == 0:
                 pass
             process.send_signal(signal.SIGINT)
             assert json.loads([*lines][-1])["error"]["code"] == "stopping"

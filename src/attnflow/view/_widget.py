@@ -14,10 +14,10 @@ from attnflow.view._shown import Shown
 # Pixels until the page tells how high it is; chosen: six layers with toolbar and importance. This
 # stays where a notebook runs no script of an output: what is higher then scrolls in the frame.
 _HEIGHT = 1100
-# Listens to the page in this frame alone, and takes nothing but a number.
+# Listens to the page in this frame alone, takes nothing but a number, and asks for it.
 _FIT = (
     "window.addEventListener('message',({source,data})=>{if(source===this.contentWindow)"
-    "this.style.height=`${Number(data)}px`})"
+    "this.style.height=`${Number(data)}px`});this.contentWindow.postMessage('','*')"
 )
 
 

@@ -14,7 +14,10 @@ const ownPage = mount(document.getElementById("attnflow"), ownData, {
 });
 const { body } = document;
 // One more than it is rounded to, or a bar for scrolling might come.
-const tellHeight = new ResizeObserver(() => parent.postMessage(body.offsetHeight + 1, "*"));
-// Not before it is loaded: from then on the frame listens.
-if (!hasAddress) addEventListener("load", () => tellHeight.observe(body));
+const tellHeight = () => parent.postMessage(body.offsetHeight + 1, "*");
+if (!hasAddress) {
+  new ResizeObserver(tellHeight).observe(body);
+  // The frame asks once it listens: what was told before is lost.
+  addEventListener("message", tellHeight);
+}
 addEventListener("hashchange", () => ownPage.show(location.hash.slice(1)));
