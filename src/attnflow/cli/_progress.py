@@ -7,6 +7,8 @@ from threading import Timer
 
 import typer
 
+from attnflow import checked
+
 # Until the first report nobody can tell whether code is being compiled, loaded or run already.
 _STARTING = "starting (the first run compiles)"  # short: with the bar it fits 80 columns
 _STARTING_LINE = "starting; the first run after installing compiles for about half a minute"
@@ -20,7 +22,7 @@ def progress_bar(
     starting_line: str = _STARTING_LINE,
     bar_after: float = 1.0,
     line_after: float = 3.0,
-) -> Generator[Callable[[int, int], None]]:
+) -> Generator[checked.Progress]:
     """Give the callback `progress(done, total)` of a bar that appears `bar_after` seconds of work.
 
     Until the first report it says `starting` instead of the label. Where stderr is not a terminal

@@ -54,6 +54,7 @@ def beside(
     width = max(key.shape[-1], end)
     groups = query.shape[1] // heads  # heads that share their keys and values
     step = max(1, _AT_ONCE // (batch * positions * width))
+    beside_values = R.to(value)[:, None]
     output: Tensor | None = None
     total = R.new_zeros(())
     for start in range(0, heads, step):
@@ -61,7 +62,7 @@ def beside(
         mine = slice(groups * start, groups * (start + step))
         values = value.new_zeros(batch, len(range(heads)[some]), positions, width)
         values[..., :own] = value[:, some]
-        values[..., own:end] = R.to(value)[:, None]
+        values[..., own:end] = beside_values
         out = attend(_filled(query[:, mine], width), _filled(key[:, some], width), values, mine)
         if output is None:
             output = out.new_empty(*query.shape[:3], own)

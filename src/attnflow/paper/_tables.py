@@ -19,11 +19,12 @@ from attnflow.paper._sentences import generate
 from attnflow.token_attention import METHODS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Sequence
+    from collections.abc import Generator, Iterator, Sequence
 
     from torch import nn
 
     from attnflow.attention import Attention
+    from attnflow.checked import Progress
     from attnflow.importance import Importance
     from attnflow.paper._prefix import Prefix
     from attnflow.paper._splits import Splits
@@ -78,7 +79,7 @@ def agreement_table(
     *,
     replace: str = "unk",
     reduce: str = "norm",
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> LayerTable:
     """How well raw attention, rollout and flow agree with importance: the paper's Tables 1 and 2.
 
@@ -142,7 +143,7 @@ def subject_table(
     tokenizer: Any,
     prefixes: Sequence[Prefix],
     *,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> LayerTable:
     """How often the highest-scoring word is the subject, by method and layer.
 
@@ -202,9 +203,7 @@ def _subject_hits(scores: Any, prefix: Prefix) -> Any:
     return hits(scores, 1 + prefix.subject, among=range(1, 1 + len(prefix.words)))
 
 
-def _groups(
-    prefixes: Sequence[Prefix], progress: Callable[[int, int], None] | None
-) -> Iterator[list[int]]:
+def _groups(prefixes: Sequence[Prefix], progress: Progress | None) -> Iterator[list[int]]:
     """Numbers of sentences of alike length, some at a time."""
     if not prefixes:
         raise InputError("there are no sentences; give at least one")

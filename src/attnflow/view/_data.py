@@ -19,11 +19,11 @@ With attention or a graph the page computes raw attention and rollout itself. An
 {type, shape, scale, data}: base64 of little-endian numbers, "u2" for integer / 65535 · scale.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, TypedDict, cast
 
 from attnflow.attention import Attention
-from attnflow.checked import Floats
+from attnflow.checked import Floats, Progress
 from attnflow.errors import InputError
 from attnflow.importance import Importance, Prediction
 from attnflow.settings import thawed
@@ -51,7 +51,7 @@ class Settings(TypedDict, total=False):
     heads: bool | None
     title: str | None
     threads: int | None
-    progress: Callable[[int, int], None] | None
+    progress: Progress | None
 
 
 def page_data(
@@ -65,7 +65,7 @@ def page_data(
     heads: bool | None = None,
     title: str | None = None,
     threads: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> dict[str, Any]:
     """All that a page shows, as one document that JSON can hold.
 

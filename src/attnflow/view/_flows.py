@@ -1,6 +1,6 @@
 """Scores that a page is given: those that came, and flow, which Python computes faster."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 from attnflow import checked
@@ -19,7 +19,7 @@ def computed(
     flow_queries: Iterable[int] | int | None,
     *,
     threads: int | None,
-    progress: Callable[[int, int], None] | None,
+    progress: checked.Progress | None,
 ) -> tuple[TokenAttention, ...]:
     """The scores of the document; raw and rollout only where the page cannot compute them.
 
