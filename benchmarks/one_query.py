@@ -16,7 +16,7 @@ import timing
 from plan import Plan
 
 import attnflow as af
-from attnflow.synthetic import random_attention
+from attnflow.types import random_attention
 
 _THREADS = 2
 

@@ -26,7 +26,7 @@ import start_up
 import where_time_goes
 
 import attnflow as af
-from attnflow.synthetic import random_attention
+from attnflow.types import random_attention
 
 
 def main() -> None:

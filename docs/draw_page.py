@@ -11,7 +11,7 @@ from pathlib import Path
 from playwright.sync_api import sync_playwright
 
 from attnflow import paper, view
-from attnflow.explain import explain
+from attnflow.evaluate import explain
 
 _TEXT = "the key to the cabinets"
 # The position [CLS] of layer 3, and "cabinets": what limits the flow between them is in the middle.

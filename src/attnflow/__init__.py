@@ -4,8 +4,10 @@ Attention rollout and attention flow, as in "Quantifying Attention Flow in Trans
 (Abnar & Zuidema, 2020, https://doi.org/10.18653/v1/2020.acl-main.385).
 """
 
-from attnflow.attention import Attention
-from attnflow.encoder_decoder import EncoderDecoderAttention
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from attnflow._internal.version import __version__
 from attnflow.errors import (
     AttnflowError,
     InputError,
@@ -13,21 +15,34 @@ from attnflow.errors import (
     SolverError,
     UnsupportedModelError,
 )
-from attnflow.graph import AttentionGraph
 from attnflow.maxflow import MaxFlow
 from attnflow.methods import flow, max_flow, raw, rollout
-from attnflow.origin import Grid, Origin
-from attnflow.sinks import Sink
-from attnflow.token_attention import TokenAttention
+from attnflow.types import (
+    Attention,
+    AttentionGraph,
+    EncoderDecoderAttention,
+    Grid,
+    Importance,
+    Origin,
+    Sink,
+    TokenAttention,
+    random_attention,
+)
 
-__version__ = "0.1.0"
+if TYPE_CHECKING:
+    from attnflow import evaluate, importance, models, paper, plot, view
+    from attnflow.evaluate import Explanation, explain
+    from attnflow.models import attend, load
+
 
 __all__ = [
     "Attention",
     "AttentionGraph",
     "AttnflowError",
     "EncoderDecoderAttention",
+    "Explanation",
     "Grid",
+    "Importance",
     "InputError",
     "MaxFlow",
     "MissingDependencyError",
@@ -37,8 +52,39 @@ __all__ = [
     "TokenAttention",
     "UnsupportedModelError",
     "__version__",
+    "attend",
+    "evaluate",
+    "explain",
     "flow",
+    "importance",
+    "load",
     "max_flow",
+    "models",
+    "paper",
+    "plot",
+    "random_attention",
     "raw",
     "rollout",
+    "view",
 ]
+
+# Imported when first used, because they need optional packages (PEP 562).
+_LAZY_PACKAGES = frozenset({"evaluate", "importance", "models", "paper", "plot", "view"})
+_LAZY_NAMES = {
+    "Explanation": "evaluate",
+    "attend": "models",
+    "explain": "evaluate",
+    "load": "models",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY_PACKAGES:
+        return importlib.import_module(f"attnflow.{name}")
+    if name in _LAZY_NAMES:
+        return getattr(importlib.import_module(f"attnflow.{_LAZY_NAMES[name]}"), name)
+    raise AttributeError(f"module 'attnflow' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -8,8 +8,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from attnflow import InputError, paper
-from attnflow.explain import explain
-from attnflow.explanation_document import explanation_document
+from attnflow.evaluate import explain, explanation_document
 from attnflow.models import Loaded
 from attnflow.view import page_data
 from attnflow.view.app._jobs import Progress, Stopped

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import attnflow as af
-from attnflow.synthetic import random_attention
+from attnflow.types import random_attention
 
 N = 9  # tokens of the attention that is shown
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import attnflow as af
-from attnflow.synthetic import random_attention
+from attnflow.types import random_attention
 from attnflow.view import to_html
 
 # Milliseconds. What else runs on the machine only ever adds to them, so the best of a few counts.

@@ -8,7 +8,7 @@ import pytest
 
 import attnflow as af
 from attnflow.importance import Importance, Prediction
-from attnflow.synthetic import random_attention
+from attnflow.types import random_attention
 from attnflow.view import to_html
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"

@@ -7,7 +7,7 @@ import pytest
 
 import attnflow as af
 from attnflow.importance import Importance
-from attnflow.synthetic import random_attention
+from attnflow.types import random_attention
 
 METHODS = {
     "Raw attention": af.raw, "Attention rollout": af.rollout, "Attention flow": af.flow,

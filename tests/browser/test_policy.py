@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from attnflow.synthetic import random_attention
+from attnflow.types import random_attention
 from attnflow.view import to_html
 from attnflow.view._widget import Frame
 

@@ -10,7 +10,7 @@ import pytest
 
 import attnflow as af
 from attnflow.importance import Importance
-from attnflow.synthetic import random_attention
+from attnflow.types import random_attention
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from attnflow.cli._app import app
-from attnflow.synthetic import random_attention
+from attnflow.types import random_attention
 
 Run = Callable[..., Result]
 

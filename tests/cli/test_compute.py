@@ -9,7 +9,7 @@ import pytest
 from typer.testing import Result
 
 import attnflow as af
-from attnflow.synthetic import random_attention
+from attnflow.types import random_attention
 
 Run = Callable[..., Result]
 METHODS: dict[str, Any] = {"raw": af.raw, "rollout": af.rollout, "flow": af.flow}

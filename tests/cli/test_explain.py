@@ -17,7 +17,7 @@ from typer.testing import Result
 
 import attnflow as af
 from attnflow import paper
-from attnflow.explain import explain
+from attnflow.evaluate import explain
 from attnflow.importance import blank_out, input_gradient
 from attnflow.models import attend
 

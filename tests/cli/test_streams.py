@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import attnflow as af
-from attnflow.synthetic import random_attention
+from attnflow.types import random_attention
 
 OnTerminal = Callable[..., str]
 COMMAND = Path(sys.executable).with_name("attnflow")

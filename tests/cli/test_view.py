@@ -14,9 +14,9 @@ from typer.testing import Result
 
 import attnflow as af
 from attnflow import paper
-from attnflow.explain import explain
+from attnflow.evaluate import explain
 from attnflow.importance import Importance
-from attnflow.synthetic import random_attention
+from attnflow.types import random_attention
 from attnflow.view import to_html
 
 Run = Callable[..., Result]

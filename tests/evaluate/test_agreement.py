@@ -9,8 +9,7 @@ from scipy.stats import spearmanr
 import attnflow as af
 from attnflow.errors import InputError
 from attnflow.evaluate import agreement, hits
-from attnflow.importance_scores import Importance
-from attnflow.synthetic import random_attention
+from attnflow.types import Importance, random_attention
 
 
 @pytest.fixture

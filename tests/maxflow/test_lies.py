@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 import attnflow as af
 from attnflow.maxflow import _pair, _sink, _state
-from attnflow.synthetic import random_attention
+from attnflow.types import random_attention
 
 G = random_attention(6, 2, 8, seed=2).graph()
 Solved = tuple[list[NDArray[np.float64]], list[NDArray[np.bool_]]]

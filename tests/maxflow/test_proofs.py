@@ -13,7 +13,7 @@ import attnflow as af
 from attnflow.maxflow import _climb, _pair, _sink, _state
 from attnflow.maxflow._climb import nothing_known
 from attnflow.maxflow._state import new_workspace
-from attnflow.synthetic import random_attention
+from attnflow.types import random_attention
 
 Layers = list[NDArray[np.float64]]
 Solve = Callable[[tuple[int, int], tuple[int, int]], float]

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 import attnflow as af
-from attnflow.synthetic import random_attention
+from attnflow.types import random_attention
 
 Agree = Callable[..., bool]
 Slack = Callable[..., float]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import attnflow as af
-from attnflow.synthetic import random_attention
+from attnflow.types import random_attention
 
 Agree = Callable[..., bool]
 Certify = Callable[..., None]

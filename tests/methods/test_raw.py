@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import attnflow as af
-from attnflow.synthetic import random_attention
+from attnflow.types import random_attention
 
 A = random_attention(3, 4, 6, tokens=list("abcdef"))
 

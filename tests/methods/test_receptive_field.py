@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 import attnflow as af
 from attnflow.methods._receptive_field import corrected, uniform
 from attnflow.methods._selection import select
-from attnflow.synthetic import random_attention
+from attnflow.types import random_attention
 
 METHODS = pytest.mark.parametrize("method", [af.rollout, af.flow])
 A = random_attention(5, 3, 9, seed=4, causal=True, tokens=list("abcdefghi"))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 import attnflow as af
 from attnflow.methods import _rollout
 from attnflow.methods._selection import select
-from attnflow.synthetic import random_attention
+from attnflow.types import random_attention
 
 A = random_attention(4, 3, 6, tokens=list("abcdef"))
 

@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from attnflow.models._collect import Block, Collector
 from attnflow.models._softmax import softmax_into
-from attnflow.weights import Softmaxed
+from attnflow.types import Softmaxed
 
 SHAPE = (1, 2, 3, 3)
 SCORES = torch.randn(*SHAPE, generator=torch.manual_seed(0))

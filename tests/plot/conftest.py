@@ -7,8 +7,7 @@ import matplotlib as mpl
 import pytest
 from matplotlib import pyplot as plt
 
-from attnflow.attention import Attention
-from attnflow.synthetic import random_attention
+from attnflow.types import Attention, random_attention
 
 mpl.use("Agg")
 

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 import attnflow as af
 from attnflow import plot as typed_plot
-from attnflow.synthetic import random_attention
+from attnflow.types import random_attention
 
 # Of many kinds of artists that matplotlib's types do not tell apart.
 plot: Any = typed_plot

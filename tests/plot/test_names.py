@@ -12,7 +12,7 @@ from matplotlib import pyplot as plt
 import attnflow as af
 from attnflow import plot as typed_plot
 from attnflow.plot import _names as names
-from attnflow.synthetic import random_attention
+from attnflow.types import random_attention
 
 # Of many kinds of artists that matplotlib's types do not tell apart.
 plot: Any = typed_plot

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 import attnflow as af
 from attnflow import paper
-from attnflow.explain import Explanation, explain
+from attnflow.evaluate import Explanation, explain
 from attnflow.importance import Importance, Prediction
-from attnflow.synthetic import random_attention
+from attnflow.types import random_attention
 from attnflow.view import page_data
 from attnflow.view._data import VERSION
 from attnflow.view._modules import page_file

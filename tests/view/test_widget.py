@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import attnflow as af
-from attnflow.synthetic import random_attention
+from attnflow.types import random_attention
 from attnflow.view import page_data, show, to_html
 from attnflow.view._modules import joined, page_file
 from attnflow.view._widget import Frame, _widget_class

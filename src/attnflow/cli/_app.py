@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from attnflow import __version__
+from attnflow._internal.version import __version__
 from attnflow.cli._attend import attend
 from attnflow.cli._compute import compute
 from attnflow.cli._explain import explain_command

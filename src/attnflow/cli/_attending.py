@@ -9,13 +9,12 @@ from typing import Any, TypeAlias
 import typer
 
 from attnflow import models
-from attnflow.attention import Attention
 from attnflow.cli._loading import loaded_model, loading, naming_options
 from attnflow.cli._notes import COMPUTE_WITHOUT, sinks_note
 from attnflow.cli._options import output_folder, output_path
 from attnflow.cli._texts import encodable, lines, one_text
-from attnflow.encoder_decoder import EncoderDecoderAttention
 from attnflow.errors import InputError
+from attnflow.types import Attention, EncoderDecoderAttention
 
 AnyAttention: TypeAlias = Attention | EncoderDecoderAttention
 

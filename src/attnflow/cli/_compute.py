@@ -9,19 +9,22 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from attnflow import storage
-from attnflow.attention import Attention
+from attnflow._internal import storage
 from attnflow.cli._exit_codes import exit_codes
 from attnflow.cli._notes import sinks_note
 from attnflow.cli._options import below_one, file_path, output_path, positions, wrong
 from attnflow.cli._progress import progress_bar
 from attnflow.cli._table import saturation_note, table
-from attnflow.encoder_decoder import EncoderDecoderAttention
 from attnflow.errors import InputError
-from attnflow.fusion import Fusion
-from attnflow.graph import AttentionGraph
 from attnflow.methods import flow, raw, rollout
-from attnflow.token_attention import Method, TokenAttention
+from attnflow.types import (
+    Attention,
+    AttentionGraph,
+    EncoderDecoderAttention,
+    Fusion,
+    Method,
+    TokenAttention,
+)
 
 # As in Python: raw attention is the fused heads alone; the others mix in the residual at the
 # paper's weight (section 3).

@@ -24,9 +24,8 @@ from attnflow.cli._model_options import (
 from attnflow.cli._notes import COMPUTE_WITHOUT, sinks_note, unknown_note
 from attnflow.cli._options import number_or_name, wrong
 from attnflow.cli._texts import one_text
-from attnflow.explain import explain
-from attnflow.explanation_document import explanation_document, unknown_words
-from attnflow.token_attention import METHODS, Method
+from attnflow.evaluate import explain, explanation_document, unknown_words
+from attnflow.types import METHODS, Method
 
 
 @exit_codes()

@@ -8,8 +8,8 @@ import typer
 from numpy.typing import NDArray
 
 from attnflow.cli._table import printable
-from attnflow.explain import Explanation
-from attnflow.score_table import position_name
+from attnflow.evaluate import Explanation
+from attnflow.types import position_name
 
 _BAR = 6  # characters; chosen so that five columns fit 100
 _EIGHTHS = " ▏▎▍▌▋▊▉█"

@@ -7,7 +7,7 @@ import typer
 
 from attnflow.cli._exit_codes import exit_codes
 from attnflow.cli._options import output_path, wrong
-from attnflow.synthetic import random_attention
+from attnflow.types import random_attention
 
 
 @exit_codes()

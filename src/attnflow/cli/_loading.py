@@ -5,7 +5,8 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
-from attnflow import checked, models, paper
+from attnflow import models, paper
+from attnflow._internal import checks
 from attnflow.cli._progress import progress_bar
 from attnflow.errors import AttnflowError, InputError
 
@@ -38,7 +39,7 @@ def loaded_model(name: str | None, settings: dict[str, Any]) -> models.Loaded:
     return loaded
 
 
-def loading(label: str, name: str | None = None) -> AbstractContextManager[checked.Progress]:
+def loading(label: str, name: str | None = None) -> AbstractContextManager[checks.Progress]:
     """The progress bar of work that begins with loading a model; not ours has a name."""
     line = _LOADING_LINE if name is not None else _LOADING
     return progress_bar(label, starting=_LOADING, starting_line=line, line_after=_LINE_AFTER)

@@ -2,10 +2,8 @@
 
 from collections.abc import Iterable
 
-from attnflow.attention import Attention
 from attnflow.cli._table import printable
-from attnflow.encoder_decoder import EncoderDecoderAttention
-from attnflow.sinks import told
+from attnflow.types import Attention, EncoderDecoderAttention, describe_sinks
 
 # What takes sinks out, for commands that have no option for it.
 COMPUTE_WITHOUT = "attnflow compute --without"
@@ -21,7 +19,7 @@ def sinks_note(attention: Attention | EncoderDecoderAttention, *, remedy: str = 
         return ""
     where = sorted({sink.position for sink in sinks})
     numbers, them = ",".join(map(str, where)), "it" if len(where) == 1 else "them"
-    return f"note: {told(sinks, attention.tokens)}; {remedy} {numbers} takes {them} out"
+    return f"note: {describe_sinks(sinks, attention.tokens)}; {remedy} {numbers} takes {them} out"
 
 
 def unknown_note(words: Iterable[str], *, replace: object) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import typer
 
-from attnflow import storage
+from attnflow._internal import storage
 
 _SUFFIXES = (".npz", ".safetensors")
 # "3" or "0-3". No model has positions of more digits, and a slip must not fill the memory.

@@ -7,7 +7,7 @@ from threading import Timer
 
 import typer
 
-from attnflow import checked
+from attnflow._internal import checks
 
 # Until the first report nobody can tell whether code is being compiled, loaded or run already.
 _STARTING = "starting (the first run compiles)"  # short: with the bar it fits 80 columns
@@ -22,7 +22,7 @@ def progress_bar(
     starting_line: str = _STARTING_LINE,
     bar_after: float = 1.0,
     line_after: float = 3.0,
-) -> Generator[checked.Progress]:
+) -> Generator[checks.Progress]:
     """Give the callback `progress(done, total)` of a bar that appears `bar_after` seconds of work.
 
     Until the first report it says `starting` instead of the label. Where stderr is not a terminal

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from attnflow.score_table import position_name
-from attnflow.token_attention import TokenAttention
+from attnflow.types import TokenAttention, position_name
 
 _MOST_TOKENS = 5  # shown for each query where the whole row is too wide; chosen to fit 80 columns
 _CUT = (

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import typer
 
-from attnflow import models, storage
-from attnflow.attention import Attention
+from attnflow import models
+from attnflow._internal import storage
 from attnflow.cli._exit_codes import exit_codes
 from attnflow.cli._loading import loaded_model, loading, naming_options
 from attnflow.cli._model_options import (
@@ -27,12 +27,9 @@ from attnflow.cli._notes import COMPUTE_WITHOUT, sinks_note, unknown_note
 from attnflow.cli._options import check_file, number_or_name, wrong
 from attnflow.cli._progress import progress_bar
 from attnflow.cli._texts import one_text
-from attnflow.encoder_decoder import EncoderDecoderAttention
 from attnflow.errors import UnsupportedModelError
-from attnflow.explain import Explanation, explain
-from attnflow.explanation_document import unknown_words
-from attnflow.graph import AttentionGraph
-from attnflow.token_attention import TokenAttention
+from attnflow.evaluate import Explanation, explain, unknown_words
+from attnflow.types import Attention, AttentionGraph, EncoderDecoderAttention, TokenAttention
 from attnflow.view import to_html
 
 _Attended: TypeAlias = Attention | EncoderDecoderAttention
@@ -197,7 +194,7 @@ def _page(seen: _Seen, *, heads: str | None, **settings: Any) -> str:
 
 
 def _write(page: str, out: Path) -> None:
-    with storage.whole_file(out) as draft:
+    with storage.atomic_file(out) as draft:
         _ = draft.write_text(page, encoding="utf-8")
 
 

@@ -4,8 +4,20 @@ Ranks need scipy: `pip install "attnflow[models]"`.
 """
 
 from attnflow.evaluate._agreement import agreement, hits
-from attnflow.evaluate._layer_table import LayerTable
+from attnflow.evaluate._explain import Explanation, explain
+from attnflow.evaluate._explanation_document import explanation_document, unknown_words
 from attnflow.evaluate._spearman import spearman
-from attnflow.evaluate._table_files import check_path, known
+from attnflow.types import LayerTable, check_path, known
 
-__all__ = ["LayerTable", "agreement", "check_path", "hits", "known", "spearman"]
+__all__ = [
+    "Explanation",
+    "LayerTable",
+    "agreement",
+    "check_path",
+    "explain",
+    "explanation_document",
+    "hits",
+    "known",
+    "spearman",
+    "unknown_words",
+]

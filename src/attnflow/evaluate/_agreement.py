@@ -6,11 +6,10 @@ from typing import cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from attnflow import checked
+from attnflow._internal import checks
 from attnflow.errors import InputError
 from attnflow.evaluate._spearman import spearman
-from attnflow.importance_scores import Importance
-from attnflow.token_attention import TokenAttention
+from attnflow.types import Importance, TokenAttention
 
 
 def agreement(
@@ -76,8 +75,8 @@ def hits(scores: ArrayLike, position: int, *, among: Iterable[int]) -> NDArray[n
     >>> hits(np.array([[0.9, 0.3, 0.1], [0.9, 0.2, 0.2]]), 1, among=[1, 2])
     array([1. , 0.5])
     """
-    rows = checked.floats(scores, "scores")
-    places = tuple(dict.fromkeys(checked.whole_numbers(among, "among")))
+    rows = checks.as_floats(scores, "scores")
+    places = tuple(dict.fromkeys(checks.as_ints(among, "among")))
     if position not in places:
         raise InputError(f"position {position} is not among {places}, so it cannot be highest")
     if not rows.ndim or min(places) < 0 or max(places) >= rows.shape[-1]:

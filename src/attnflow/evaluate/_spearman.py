@@ -5,7 +5,7 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from attnflow import checked
+from attnflow._internal import checks
 from attnflow.errors import InputError, MissingDependencyError
 
 
@@ -32,8 +32,8 @@ def spearman(x: ArrayLike, y: ArrayLike) -> NDArray[np.float64]:
     >>> spearman([[1, 2, 3, 4], [4, 3, 3, 1], [1, 1, 1, 1]], [10, 20, 30, 40]).round(3)
     array([ 1.   , -0.949,    nan])
     """
-    rows = checked.floats(x, "x").astype(np.float64, copy=False)
-    row = checked.floats(y, "y").astype(np.float64, copy=False)
+    rows = checks.as_floats(x, "x").astype(np.float64, copy=False)
+    row = checks.as_floats(y, "y").astype(np.float64, copy=False)
     if row.ndim != 1 or rows.ndim < 1 or rows.shape[-1] != len(row):
         raise InputError(
             f"x has shape {rows.shape} and y {row.shape}; the same number of values in each row is "

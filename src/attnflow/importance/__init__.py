@@ -10,7 +10,7 @@ from attnflow.importance._leave_span_out import leave_span_out
 from attnflow.importance._predict import predict
 from attnflow.importance._predict_among import predict_among
 from attnflow.importance._prediction import Prediction
-from attnflow.importance_scores import Importance
+from attnflow.types import Importance
 
 __all__ = [
     "Importance",

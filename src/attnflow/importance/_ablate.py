@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from attnflow import checked
+from attnflow._internal import checks
 from attnflow.errors import InputError
 from attnflow.importance._batches import Row, batches
 from attnflow.importance._passes import answer_of, reading
@@ -38,7 +38,7 @@ def changes(
     blank: int,
     batch_size: int | None,
     signed: bool,
-    progress: checked.Progress | None,
+    progress: checks.Progress | None,
 ) -> list[tuple[NDArray[np.float64], Question]]:
     """For each example the change of its score (group) when the positions of a group are blanked.
 
@@ -93,7 +93,7 @@ def replacement(
     if isinstance(replace, str):
         number = _special(tokenizer, replace, name)
     else:
-        number = checked.whole_number(replace, name)
+        number = checks.as_int(replace, name)
     check_vocabulary(model, [number])
     return number, token_names(tokenizer, [number])[0]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from attnflow import checked
+from attnflow._internal import checks
 from attnflow.errors import InputError
 from attnflow.models._heard import is_pretrained
 
@@ -83,7 +83,7 @@ def _shape(example: Example) -> tuple[Any, ...]:
 def _limits(model: nn.Module, size: int | None, *, gradients: bool) -> tuple[int | None, int]:
     """How many rows are run at once, and where that is not said, how many tokens."""
     if size is not None:
-        size = checked.whole_number(size, "batch_size")
+        size = checks.as_int(size, "batch_size")
         if size < 1:
             raise InputError(f"batch_size is {size}; 1 or more is wanted")
     config: Any = getattr(model, "config", None)

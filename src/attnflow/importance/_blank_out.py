@@ -8,14 +8,14 @@ from attnflow.importance._ablate import Replace, changes, replacement
 from attnflow.importance._example import examples_of
 from attnflow.importance._passes import opened
 from attnflow.importance._question import Asking
-from attnflow.importance_scores import Importance
+from attnflow.types import Importance
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from torch import Tensor, nn
 
-    from attnflow.checked import Progress
+    from attnflow._internal.checks import Progress
     from attnflow.importance._score import Score
     from attnflow.importance._target import Target
     from attnflow.models._prepare import Text

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from attnflow import checked
+from attnflow._internal import checks
 from attnflow.errors import InputError, UnsupportedModelError
 from attnflow.models._encode import inner_tokenizer, token_names
 from attnflow.models._inputs import Inputs, Positions, arguments, has_decoder
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from torch import Tensor, nn
 
-    from attnflow.origin import Origin
+    from attnflow.types import Origin
 
 # Names of the input that has a position for each token; "" is the one argument of a plain module.
 _MAIN = ("input_ids", "", "inputs_embeds")
@@ -152,7 +152,7 @@ class _Reader:
     @classmethod
     def of(cls, model: nn.Module, tokenizer: Any, position: int | None) -> _Reader:
         if position is not None:
-            position = checked.whole_number(position, "position")
+            position = checks.as_int(position, "position")
         mask = None
         if tokenizer is not None:
             mask = getattr(inner_tokenizer(tokenizer), "mask_token_id", None)

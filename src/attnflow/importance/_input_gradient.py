@@ -16,7 +16,7 @@ from attnflow.importance._gradient import Leaf, gradient
 from attnflow.importance._passes import opened, reading
 from attnflow.importance._question import Asking, Question
 from attnflow.importance._reduce import Reduce, checked_reduce, reduced, taken
-from attnflow.importance_scores import Importance
+from attnflow.types import Importance
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 import numpy as np
 
-from attnflow import checked
+from attnflow._internal import checks
 from attnflow.errors import InputError
 from attnflow.importance._ablate import Special, replacement
 from attnflow.importance._batches import Row, batches
@@ -18,7 +18,7 @@ from attnflow.importance._example import Example, examples_of
 from attnflow.importance._gradient import Leaf, gradient
 from attnflow.importance._passes import Answer, opened, reading
 from attnflow.importance._question import Asking
-from attnflow.importance_scores import Importance
+from attnflow.types import Importance
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -130,7 +130,7 @@ def integrated_gradients(
     (array([4., 4.]), 8.0)
     """
     model = opened(model)
-    steps = checked.whole_number(steps, "steps")
+    steps = checks.as_int(steps, "steps")
     if steps < 1:
         raise InputError(f"steps is {steps}; 1 or more is wanted")
     examples, single = examples_of(model, tokenizer, text, position=position, truncate=truncate)

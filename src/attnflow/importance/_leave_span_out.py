@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
-from attnflow import words
 from attnflow.errors import InputError
 from attnflow.importance._ablate import Replace, changes, replacement
 from attnflow.importance._example import examples_of
 from attnflow.importance._passes import opened
 from attnflow.importance._question import Asking
 from attnflow.importance._spans import Spans, spans_of
-from attnflow.importance_scores import Importance
-from attnflow.origin import Origin, Span
+from attnflow.types import Importance, Origin, Span, word_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from torch import nn
 
-    from attnflow.checked import Progress
+    from attnflow._internal.checks import Progress
     from attnflow.importance._score import Score
     from attnflow.importance._target import Target
 
@@ -134,7 +132,7 @@ def leave_span_out(
     results = [
         Importance(
             values,
-            words.names(left_out, example.tokens, example.text),
+            word_names(left_out, example.tokens, example.text),
             "leave_span_out",
             {**question.settings, **made},
             Origin(spans=tuple(word.span for word in left_out), text=example.text),

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from attnflow._internal.html_table import html_table
 from attnflow.errors import InputError
-from attnflow.html_table import html_table
 
 # So that the table fits a notebook's page; chosen by eye.
 _ROWS_SHOWN = 30

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
-from attnflow import checked, words
+from attnflow._internal import checks, words
 from attnflow.errors import InputError
-from attnflow.origin import Span
+from attnflow.types import Span
 
 if TYPE_CHECKING:
     from attnflow.importance._example import Example
@@ -43,7 +43,7 @@ def _of_text(spans: Any, example: Example) -> list[words.Word]:
     placed, text = _placed(example), example.text
     found: list[words.Word] = []
     for number, span in enumerate(spans):
-        ends = checked.whole_numbers(span, f"span {number}")
+        ends = checks.as_ints(span, f"span {number}")
         if len(ends) != 2 or not 0 <= ends[0] < ends[1] <= len(text):
             raise InputError(
                 f"span {number} is {span!r}; (start, end) within the text's {len(text)} characters "

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
-from attnflow import checked
+from attnflow._internal import checks
 from attnflow.errors import InputError
 from attnflow.models._encode import inner_tokenizer, token_names
 
@@ -64,7 +64,7 @@ class Classes:
         if isinstance(target, str):
             number = self._label(target) if self.tokenizer is None else self._token(target)
         else:
-            number = checked.whole_number(target, "target")
+            number = checks.as_int(target, "target")
         if not 0 <= number < self.count:
             raise InputError(f"target is {target!r}; the model's classes are 0 to {self.count - 1}")
         return number

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnflow import checked
+from attnflow._internal import checks
+from attnflow._internal.html_table import html_table
 from attnflow.errors import InputError
-from attnflow.html_table import html_table
 from attnflow.maxflow._network import Matrices, bounds, network
 from attnflow.maxflow._unproved import unproved
 
@@ -45,7 +45,7 @@ class MaxFlow:
 
     def __post_init__(self) -> None:
         for name in ("flows", "cut"):
-            arrays = tuple(checked.read_only(array) for array in getattr(self, name))
+            arrays = tuple(checks.as_read_only(array) for array in getattr(self, name))
             object.__setattr__(self, name, arrays)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -7,7 +7,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 import numpy as np
 from numpy.typing import NDArray
 
-from attnflow.checked import Progress
+from attnflow._internal.checks import Progress
 from attnflow.errors import InputError
 from attnflow.maxflow._network import TOO_LARGE, Matrices, Network, bounds, network
 from attnflow.maxflow._unproved import unproved

@@ -5,15 +5,12 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from attnflow import checked
-from attnflow.attention import Attention
-from attnflow.encoder_decoder import EncoderDecoderAttention
+from attnflow._internal import checks
 from attnflow.errors import InputError
-from attnflow.graph import AttentionGraph
 from attnflow.maxflow import flow_values
 from attnflow.methods._receptive_field import corrected, uniform
 from attnflow.methods._selection import Selection, graph_of, select
-from attnflow.token_attention import TokenAttention
+from attnflow.types import Attention, AttentionGraph, EncoderDecoderAttention, TokenAttention
 
 # Rows of a saturated layer are equal up to the solver's rounding, token by token; chosen as the gap
 # that a proof may have.
@@ -30,7 +27,7 @@ def flow(
     without: Iterable[int] | int = (),
     receptive_field: bool = False,
     threads: int | None = None,
-    progress: checked.Progress | None = None,
+    progress: checks.Progress | None = None,
 ) -> TokenAttention:
     """Attention flow: the most that can flow from a position down to a token.
 
@@ -96,10 +93,10 @@ def flow(
     graph = graph_of(x, head=head, without=without)
     chosen = select(graph, layers=layers, queries=queries, onto=onto)
     if threads is not None:
-        threads = checked.whole_number(threads, "threads")
+        threads = checks.as_int(threads, "threads")
         if threads < 1:
             raise InputError(f"threads is {threads}; 1 or more are wanted, or None for all cores")
-    field = uniform(chosen) if checked.truth(receptive_field, "receptive_field") else None
+    field = uniform(chosen) if checks.as_bool(receptive_field, "receptive_field") else None
     first, second = (progress, None) if field is None else _halves(progress)
     solve = _fused_layers if graph.tops is None else _single_head
     scores = solve(chosen, threads, first)
@@ -110,8 +107,8 @@ def flow(
 
 
 def _halves(
-    progress: checked.Progress | None,
-) -> tuple[checked.Progress | None, checked.Progress | None]:
+    progress: checks.Progress | None,
+) -> tuple[checks.Progress | None, checks.Progress | None]:
     """Progress of two solves of the same size that count as one."""
     if progress is None:
         return None, None
@@ -122,7 +119,7 @@ def _halves(
 
 
 def _fused_layers(
-    chosen: Selection, threads: int | None, progress: checked.Progress | None
+    chosen: Selection, threads: int | None, progress: checks.Progress | None
 ) -> NDArray[np.float64]:
     matrices = chosen.graph.layers[chosen.onto : max(chosen.layers)]
     values = flow_values(matrices, chosen.queries, threads=threads, progress=progress)
@@ -130,7 +127,7 @@ def _fused_layers(
 
 
 def _single_head(
-    chosen: Selection, threads: int | None, progress: checked.Progress | None
+    chosen: Selection, threads: int | None, progress: checks.Progress | None
 ) -> NDArray[np.float64]:
     """Appendix A.1: a network of its own for each layer of interest."""
     scores: list[NDArray[np.float64]] = []

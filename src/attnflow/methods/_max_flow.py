@@ -2,13 +2,11 @@
 
 import numpy as np
 
-from attnflow import checked
-from attnflow.attention import Attention
-from attnflow.encoder_decoder import EncoderDecoderAttention
+from attnflow._internal import checks
 from attnflow.errors import InputError
-from attnflow.graph import AttentionGraph
 from attnflow.maxflow import MaxFlow, solve_pair
 from attnflow.methods._selection import graph_of, select
+from attnflow.types import Attention, AttentionGraph, EncoderDecoderAttention
 
 
 def max_flow(
@@ -48,13 +46,13 @@ def max_flow(
            [0.5, 0. ]])
     """
     graph = graph_of(x)
-    pair = checked.whole_numbers(source, "source")
+    pair = checks.as_ints(source, "source")
     if len(pair) != 2:
         raise InputError(f"source is {source!r}; a layer and a position are wanted, as in (6, 0)")
     layer, position = pair
     chosen = select(graph, layers=layer, queries=position, onto=onto)
     onto = chosen.onto
-    sink = checked.whole_number(sink, "sink")
+    sink = checks.as_int(sink, "sink")
     if not 0 <= sink < graph.sizes[onto]:
         raise InputError(f"sink is {sink}; layer {onto} has positions 0 to {graph.sizes[onto] - 1}")
     solved = solve_pair((*graph.layers[onto : layer - 1], graph.top(layer)), position, sink)

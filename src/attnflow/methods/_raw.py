@@ -4,12 +4,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from attnflow.attention import Attention
-from attnflow.encoder_decoder import EncoderDecoderAttention
 from attnflow.errors import InputError
-from attnflow.graph import AttentionGraph
 from attnflow.methods._selection import graph_of, select
-from attnflow.token_attention import TokenAttention
+from attnflow.types import Attention, AttentionGraph, EncoderDecoderAttention, TokenAttention
 
 
 def raw(

@@ -7,9 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnflow.errors import InputError
-from attnflow.fusion import Recipe
-from attnflow.graph import AttentionGraph
 from attnflow.methods._selection import Selection
+from attnflow.types import AttentionGraph, EdgeSettings
 
 
 def uniform(chosen: Selection) -> Selection:
@@ -37,8 +36,8 @@ def uniform(chosen: Selection) -> Selection:
             "made; build it with Attention(weights, causal=True).graph()"
         )
     n_tokens, without = graph.sizes[0], cast("Any", graph.settings.get("without", ()))
-    recipe = Recipe(heads="mean", residual=residual, discard_ratio=0.0, without=without)
-    layer = recipe.edges(np.tril(np.ones((1, n_tokens, n_tokens))), "uniform attention")
+    settings = EdgeSettings(heads="mean", residual=residual, discard_ratio=0.0, without=without)
+    layer = settings.edges(np.tril(np.ones((1, n_tokens, n_tokens))), "uniform attention")
     layers = [layer] * graph.n_layers
     tops = None if graph.tops is None else layers  # a single head of it is uniform too
     return dataclasses.replace(chosen, graph=AttentionGraph(layers, graph.tokens, tops=tops))

@@ -5,14 +5,11 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from attnflow import checked
-from attnflow.attention import Attention
-from attnflow.encoder_decoder import EncoderDecoderAttention
+from attnflow._internal import checks
 from attnflow.errors import InputError
-from attnflow.graph import AttentionGraph
 from attnflow.methods._receptive_field import corrected, uniform
 from attnflow.methods._selection import Selection, graph_of, select
-from attnflow.token_attention import TokenAttention
+from attnflow.types import Attention, AttentionGraph, EncoderDecoderAttention, TokenAttention
 
 
 def rollout(
@@ -70,7 +67,7 @@ def rollout(
     """
     graph = graph_of(x, head=head, without=without)
     chosen = select(graph, layers=layers, queries=queries, onto=onto)
-    field = uniform(chosen) if checked.truth(receptive_field, "receptive_field") else None
+    field = uniform(chosen) if checks.as_bool(receptive_field, "receptive_field") else None
     scores = _composed(chosen)
     if field is not None:
         scores = corrected(scores, _composed(field))

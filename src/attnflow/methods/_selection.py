@@ -6,12 +6,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from attnflow import checked
-from attnflow.attention import Attention
-from attnflow.encoder_decoder import EncoderDecoderAttention
+from attnflow._internal import checks
 from attnflow.errors import InputError
-from attnflow.graph import AttentionGraph
-from attnflow.token_attention import Method, TokenAttention
+from attnflow.types import (
+    Attention,
+    AttentionGraph,
+    EncoderDecoderAttention,
+    Method,
+    TokenAttention,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +100,7 @@ def graph_of(
             f"head={head} came with an AttentionGraph, whose heads are fused already; pass the "
             f"Attention, or build the graph with attention.graph(head={head})"
         )
-    if taken_out := checked.whole_numbers(without, "without"):
+    if taken_out := checks.as_ints(without, "without"):
         raise InputError(
             f"without={list(taken_out)} came with an AttentionGraph, whose rows are mixed already; "
             "pass the Attention, or build the graph with "
@@ -119,7 +122,7 @@ def select(
     in, and those asked for together share one set of queries.
     """
     top = graph.n_layers
-    onto = checked.whole_number(onto, "onto")
+    onto = checks.as_int(onto, "onto")
     if not 0 <= onto < top:
         raise InputError(f"onto is {onto}; layers 0 to {top - 1} lie below the top layer {top}")
     if layers is None:
@@ -169,7 +172,7 @@ def distinct(values: Iterable[int] | int, name: str) -> tuple[int, ...]:
     >>> distinct([3, 1], "layers")
     (3, 1)
     """
-    numbers = checked.whole_numbers(values, name)
+    numbers = checks.as_ints(values, name)
     if not numbers:
         raise InputError(f"{name} is empty; leave it out for all")
     if len(set(numbers)) != len(numbers):

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, overload
 
 import numpy as np
 
-from attnflow.attention import Attention
-from attnflow.encoder_decoder import EncoderDecoderAttention
 from attnflow.errors import InputError, UnsupportedModelError
 from attnflow.models._call import ROLES
 from attnflow.models._collect import Collector
@@ -19,6 +17,7 @@ from attnflow.models._inputs import Positions, not_finite
 from attnflow.models._listen import listen
 from attnflow.models._origin import described, joined
 from attnflow.models._prepare import Text, prepare
+from attnflow.types import Attention, EncoderDecoderAttention
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,7 +11,7 @@ import numpy as np
 
 from attnflow.errors import UnsupportedModelError
 from attnflow.models._inputs import Inputs, Positions
-from attnflow.weights import Softmaxed
+from attnflow.types import Softmaxed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

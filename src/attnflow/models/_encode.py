@@ -7,14 +7,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from attnflow._internal.words import align, stripped
 from attnflow.errors import InputError
 from attnflow.models._families import length_limit
-from attnflow.words import align, stripped
 
 if TYPE_CHECKING:
     from torch import nn
 
-    from attnflow.origin import Span
+    from attnflow.types import Span
 
 
 @dataclass(frozen=True, slots=True)

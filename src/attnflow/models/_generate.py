@@ -9,17 +9,17 @@ import itertools
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from attnflow import checked
+from attnflow._internal import checks
+from attnflow._internal.words import align, stripped
 from attnflow.errors import InputError, UnsupportedModelError
 from attnflow.models._encode import Encoded, inner_tokenizer, token_names
 from attnflow.models._inputs import device_of
 from attnflow.models._listen import evaluating, explaining
-from attnflow.words import align, stripped
 
 if TYPE_CHECKING:
     from torch import nn
 
-    from attnflow.origin import Span
+    from attnflow.types import Span
 
 # How many new tokens, or the settings of the model's own `generate`.
 Generate: TypeAlias = "int | Mapping[str, Any]"
@@ -73,7 +73,7 @@ def new_tokens(model: nn.Module, generate: Generate, limit: int | None) -> int:
                 "in all; ask for fewer"
             )
         return 1
-    count = checked.whole_number(count, "generate")
+    count = checks.as_int(count, "generate")
     if count < 1:
         raise InputError(f"generate is {count}; the number of new tokens is wanted, 1 or more")
     if limit is not None and count >= limit:
@@ -96,7 +96,7 @@ def _check_room(model: nn.Module, generate: Generate, before: Encoded) -> None:
 
 def _length(model: nn.Module, generate: Generate) -> int | None:
     length = _setting(model, generate, "max_length")
-    return None if length is None else checked.whole_number(length, "max_length")
+    return None if length is None else checks.as_int(length, "max_length")
 
 
 def _setting(model: nn.Module, generate: Generate, name: str) -> Any:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import nn
 
-    from attnflow.origin import Span
+    from attnflow.types import Span
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import importlib.util
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from attnflow import checked
+from attnflow._internal import checks
 from attnflow.errors import InputError, MissingDependencyError
 from attnflow.models._checkpoint import Checkpoint, explained, found
 from attnflow.models._door import require
@@ -96,8 +96,8 @@ def load(
     """
     require("torch", "transformers", "safetensors")
     # A word for "no" must not let in what these keep out.
-    allow_pickle = checked.truth(allow_pickle, "allow_pickle")
-    remote_code = checked.truth(remote_code, "remote_code")
+    allow_pickle = checks.as_bool(allow_pickle, "allow_pickle")
+    remote_code = checks.as_bool(remote_code, "remote_code")
     _check_device(device)
     with quietly():
         checkpoint = found(name_or_folder)

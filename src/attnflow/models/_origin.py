@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from attnflow.models._families import family_of
-from attnflow.origin import Grid, Origin
+from attnflow.types import Grid, Origin
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

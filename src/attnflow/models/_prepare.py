@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from attnflow import checked
+from attnflow._internal import checks
 from attnflow.errors import InputError, UnsupportedModelError
 from attnflow.models._ready import of_ready, ready_inputs
 from attnflow.models._texts import of_texts
@@ -43,7 +43,7 @@ def prepare(
             tokenizer,
             texts,
             targets=_targets(target, texts),
-            truncate=checked.truth(truncate, "truncate"),
+            truncate=checks.as_bool(truncate, "truncate"),
             generate=generate,
             single=isinstance(text, str),
         )

@@ -14,7 +14,7 @@ from attnflow.methods._selection import distinct
 from attnflow.models._inputs import device_of, not_finite, precision_of
 from attnflow.models._origin import described, joined
 from attnflow.models._segments import Columns, columns_of
-from attnflow.token_attention import TokenAttention
+from attnflow.types import TokenAttention
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from attnflow.models._call import Call, Role
     from attnflow.models._inputs import Inputs, Positions
-    from attnflow.origin import Origin
+    from attnflow.types import Origin
 
 # How far the sum of a row of attention may be from one; chosen here. In single precision sums are
 # off by 1e-6. In half precision R, the weights and the product are rounded, in bfloat16 by up to

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attnflow import checked
+from attnflow._internal import checks
 from attnflow.errors import InputError
 from attnflow.models._door import require
 from attnflow.models._listen import listen
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from torch import nn
 
     from attnflow.models._prepare import Text
-    from attnflow.token_attention import TokenAttention
+    from attnflow.types import TokenAttention
 
 
 def rollout(
@@ -82,7 +82,7 @@ def rollout(
     """
     require("torch")
     model = getattr(model, "_orig_mod", model)  # what torch.compile was given
-    share = checked.below_one(residual, "residual")
+    share = checks.as_fraction(residual, "residual")
     plain, chosen, nested = _prompts(text, segments)
     inputs = prepare(model, tokenizer, plain, target=target, truncate=truncate)
     rolling = Rolling(

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 import numpy as np
 
-from attnflow import checked
+from attnflow._internal import checks
+from attnflow._internal.words import word_spans
 from attnflow.errors import InputError
-from attnflow.words import word_spans
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from attnflow.origin import Origin, Span
+    from attnflow.types import Origin, Span
 
 Segments: TypeAlias = "Literal['tokens', 'words', 'lines', 'texts'] | Sequence[Span] | ArrayLike"
 
@@ -113,7 +113,7 @@ def _checked_spans(segments: object, text: str) -> list[Span]:
         ) from reason
     spans: list[Span] = []
     for number, span in enumerate(given):
-        ends = checked.whole_numbers(span, f"segment {number}")
+        ends = checks.as_ints(span, f"segment {number}")
         if len(ends) != 2 or not 0 <= ends[0] < ends[1] <= len(text):
             raise InputError(
                 f"segment {number} is {span!r}; a span (start, end) within the text's "

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from attnflow import plot
-from attnflow.attention import Attention
 from attnflow.errors import UnsupportedModelError
 from attnflow.importance import predict
 from attnflow.methods import flow, raw, rollout
 from attnflow.models import attend
 from attnflow.paper._pronouns import FIGURE_4, resolve
+from attnflow.types import Attention
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from torch import nn
 
     from attnflow.paper._pronouns import Reference
-    from attnflow.token_attention import TokenAttention
+    from attnflow.types import TokenAttention
 
 _CLS = 0  # stands first, and the classifier reads it
 

@@ -6,7 +6,7 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from attnflow import storage
+from attnflow._internal import storage
 from attnflow.errors import InputError
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def replace_file(path: Path, content: bytes) -> None:
     earlier = "The earlier one is still there, whole" if path.exists() else "There is none yet"
     advice = f"{earlier}. Make room or mend the folder, then run the same again: it goes on at the "
     with (
-        storage.whole_file(path, advice=f"{advice}last whole epoch") as draft,
+        storage.atomic_file(path, advice=f"{advice}last whole epoch") as draft,
         draft.open("xb") as file,
     ):
         _ = file.write(content)

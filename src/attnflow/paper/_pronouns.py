@@ -8,18 +8,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from attnflow.attention import Attention
 from attnflow.errors import InputError, UnsupportedModelError
 from attnflow.importance import predict_among
 from attnflow.methods import flow, raw, rollout
 from attnflow.models import attend
+from attnflow.types import Attention
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from torch import nn
 
-    from attnflow.token_attention import TokenAttention
+    from attnflow.types import TokenAttention
 
 # What stands in a sentence for the pronoun, whatever a model's own mark is.
 MASK = "[MASK]"

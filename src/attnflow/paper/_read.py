@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from attnflow._internal.storage import PathLike
 from attnflow.errors import InputError
 from attnflow.paper._prefix import LONGEST, PLURAL, SINGULAR, Prefix
-from attnflow.storage import PathLike
 
 _NUMBERS = {"VBZ": SINGULAR, "VBP": PLURAL}
 

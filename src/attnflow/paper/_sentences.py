@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
-from attnflow import checked
+from attnflow._internal import checks
 from attnflow.errors import InputError
 from attnflow.paper._prefix import PLURAL, SINGULAR, Prefix
 
@@ -123,7 +123,7 @@ def generate(
 
 
 def _from_zero(value: int, name: str) -> int:
-    if checked.whole_number(value, name) < 0:
+    if checks.as_int(value, name) < 0:
         raise InputError(f"{name} is {value}; 0 or more are wanted")
     return value
 

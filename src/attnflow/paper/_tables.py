@@ -16,19 +16,18 @@ from attnflow.importance import blank_out, input_gradient
 from attnflow.methods import flow, raw, rollout
 from attnflow.models import attend
 from attnflow.paper._sentences import generate
-from attnflow.token_attention import METHODS
+from attnflow.types import METHODS
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
 
     from torch import nn
 
-    from attnflow.attention import Attention
-    from attnflow.checked import Progress
+    from attnflow._internal.checks import Progress
     from attnflow.importance import Importance
     from attnflow.paper._prefix import Prefix
     from attnflow.paper._splits import Splits
-    from attnflow.token_attention import TokenAttention
+    from attnflow.types import Attention, TokenAttention
 
 Measure: TypeAlias = Literal["blank_out", "input_gradient"]
 _MEASURES = {"blank_out": blank_out, "input_gradient": input_gradient}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from attnflow.errors import InputError
 from attnflow.plot import _names as names
 from attnflow.plot._door import require_matplotlib
-from attnflow.score_table import position_name
+from attnflow.types import position_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

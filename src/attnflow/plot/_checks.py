@@ -8,7 +8,7 @@ from typing import cast
 import numpy as np
 
 from attnflow.errors import InputError
-from attnflow.token_attention import TokenAttention
+from attnflow.types import TokenAttention
 
 
 def checked_strongest(strongest: float) -> float:

@@ -8,10 +8,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from attnflow.attention import Attention
-from attnflow.encoder_decoder import EncoderDecoderAttention
 from attnflow.errors import InputError
-from attnflow.graph import AttentionGraph
 from attnflow.methods import flow, raw, rollout
 from attnflow.plot import _axes, _graph, _heatmap
 from attnflow.plot._checks import checked_query, checked_title
@@ -19,7 +16,7 @@ from attnflow.plot._door import require_matplotlib
 from attnflow.plot._graph import graph, rows_of, shares
 from attnflow.plot._heatmap import heatmap
 from attnflow.plot._layered import FLATTEST
-from attnflow.token_attention import TokenAttention
+from attnflow.types import Attention, AttentionGraph, EncoderDecoderAttention, TokenAttention
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,7 +56,7 @@ def compare(
     Examples
     --------
     >>> from attnflow import plot
-    >>> from attnflow.synthetic import random_attention
+    >>> from attnflow.types import random_attention
     >>> panels = plot.compare(random_attention(3, 2, 5))
     >>> [ax.get_title() for ax in panels]
     ['Raw attention', 'Attention rollout', 'Attention flow']

@@ -7,12 +7,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from attnflow import checked
+from attnflow._internal import checks
 from attnflow.errors import InputError
-from attnflow.evaluate import LayerTable
 from attnflow.plot import _axes
 from attnflow.plot._checks import checked_title
 from attnflow.plot._palette import COLOURS, GREY, INK, PALE, colour_of
+from attnflow.types import LayerTable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,7 +60,7 @@ def correlation(
     Examples
     --------
     >>> from attnflow import plot
-    >>> from attnflow.evaluate import LayerTable
+    >>> from attnflow.types import LayerTable
     >>> t = LayerTable([[[0.2, 0.4]], [[0.4, 0.6]]], ["raw"], [1, 2], ["a b", "c d"])
     >>> ax = plot.correlation(t)
     >>> ax.lines[0].get_ydata().round(2)
@@ -117,21 +117,21 @@ def _finish(ax: Axes, table: LayerTable, label: str | None) -> None:
 
 def _fitting(
     table: LayerTable, published: Mapping[str, Sequence[tuple[float, float]]]
-) -> dict[str, checked.Floats]:
+) -> dict[str, checks.Floats]:
     """For each row (layer, mean and deviation)."""
     if not isinstance(cast("object", published), Mapping):
         raise InputError(
             f"published is {published!r}; row → (mean, standard deviation) for each layer is "
             "wanted, as in paper.TABLE_1"
         )
-    fitting: dict[str, checked.Floats] = {}
+    fitting: dict[str, checks.Floats] = {}
     for name, row in published.items():
         if name not in table.rows:
             raise InputError(
                 f"numbers were published for {name!r}, and the table has the rows "
                 f"{', '.join(table.rows)}; leave out what it has not"
             )
-        each = checked.floats(row, f"published[{name!r}]")
+        each = checks.as_floats(row, f"published[{name!r}]")
         if each.shape != (len(table.layers), 2):
             raise InputError(
                 f"numbers of shape {each.shape} were published for {name}, and the table has "

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from attnflow.errors import InputError
-from attnflow.graph import AttentionGraph
 from attnflow.plot import _axes
 from attnflow.plot._checks import checked_strongest, checked_title
 from attnflow.plot._layered import FLATTEST, Stack, draw_edges, draw_nodes, frame, name_lowest
 from attnflow.plot._palette import GREY, INK, TITLES, colour_of
 from attnflow.plot._told import layer_names
-from attnflow.token_attention import TokenAttention
+from attnflow.types import AttentionGraph, TokenAttention
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,7 +63,7 @@ def graph(
     --------
     >>> import attnflow as af
     >>> from attnflow import plot
-    >>> from attnflow.synthetic import random_attention
+    >>> from attnflow.types import random_attention
     >>> a = random_attention(3, 2, 5, tokens=["[CLS]", "the", "key", "is", "here"])
     >>> ax = plot.graph(af.rollout(a))
     >>> ax.get_title()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.colors import LinearSegmentedColormap
     from matplotlib.image import AxesImage
 
-    from attnflow.token_attention import TokenAttention
+    from attnflow.types import TokenAttention
 
 # Points; cells that are smaller have no lines between them. Chosen by eye.
 _SMALLEST_CELL = 9.0
@@ -67,7 +67,7 @@ def heatmap(
     --------
     >>> import attnflow as af
     >>> from attnflow import plot
-    >>> from attnflow.synthetic import random_attention
+    >>> from attnflow.types import random_attention
     >>> ax = plot.heatmap(af.rollout(random_attention(3, 2, 5)), query=0)
     >>> ax.images[0].get_array().shape
     (3, 5)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from attnflow.token_attention import TokenAttention
+    from attnflow.types import TokenAttention
 
 # From dark blue over green to yellow: even steps of lightness, told apart by colour-blind readers.
 _COLOURS = "viridis"

@@ -9,10 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from attnflow.attention import Attention
-from attnflow.encoder_decoder import EncoderDecoderAttention
 from attnflow.errors import InputError
-from attnflow.graph import AttentionGraph
 from attnflow.maxflow import MaxFlow
 from attnflow.plot import _axes
 from attnflow.plot._checks import checked_title
@@ -20,6 +17,7 @@ from attnflow.plot._door import require_matplotlib
 from attnflow.plot._layered import FAINTEST, FLATTEST, Stack, draw_edges, draw_nodes, frame
 from attnflow.plot._names import short
 from attnflow.plot._palette import COLOURS, CUT, GREY, INK, PALE
+from attnflow.types import Attention, AttentionGraph, EncoderDecoderAttention
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

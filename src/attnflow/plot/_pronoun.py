@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
-from attnflow import checked
+from attnflow._internal import checks
 from attnflow.errors import InputError
 from attnflow.plot import _axes
 from attnflow.plot import _names as names
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from attnflow.token_attention import TokenAttention
+    from attnflow.types import TokenAttention
 
 # A token by name or position, or the positions of all of its pieces.
 Candidate: TypeAlias = str | int | Sequence[int]
@@ -170,7 +170,7 @@ def _positions(shown: TokenAttention, candidate: Candidate) -> tuple[int, ...]:
                 "that is not there once, and name → positions for one of several pieces"
             )
         return (found[0],)
-    numbers = checked.whole_numbers(cast("Iterable[int]", candidate), "candidates")
+    numbers = checks.as_ints(cast("Iterable[int]", candidate), "candidates")
     if not numbers or min(numbers) < 0 or max(numbers) >= count:
         raise InputError(
             f"candidate positions are {numbers}; tokens are 0 to {count - 1}: give one or more of "

@@ -10,7 +10,7 @@ from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
-from attnflow import storage
+from attnflow._internal import storage
 from attnflow.errors import InputError
 from attnflow.plot._door import require_matplotlib
 
@@ -55,7 +55,7 @@ def save(picture: Axes | Figure, path: storage.PathLike, *, dpi: float = _DOTS) 
     --------
     >>> import tempfile
     >>> from attnflow import plot
-    >>> from attnflow.synthetic import random_attention
+    >>> from attnflow.types import random_attention
     >>> ax = plot.graph(random_attention(2, 2, 3).graph())
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     plot.save(ax, f"{folder}/graph.svg")
@@ -75,7 +75,7 @@ def save(picture: Axes | Figure, path: storage.PathLike, *, dpi: float = _DOTS) 
         raise InputError(f"a {type(picture).__name__}{removed} came; axes or a figure is wanted")
     _check_dots(figure, dpi)
     settings: Any = {"pdf.fonttype": 42, "svg.hashsalt": "attnflow"}
-    with _settings_lock, mpl.rc_context(settings), storage.whole_file(target) as draft:
+    with _settings_lock, mpl.rc_context(settings), storage.atomic_file(target) as draft:
         metadata = _NO_DATE.get(kind)
         figure.savefig(draft, format=kind, dpi=dpi, metadata=metadata, bbox_inches=_whole(figure))
 

@@ -12,10 +12,10 @@ import numpy as np
 from attnflow.plot._checks import checked_query
 from attnflow.plot._names import printable
 from attnflow.plot._palette import TITLES, colour_of, ink_on, tint, written
-from attnflow.score_table import position_name
+from attnflow.types import position_name
 
 if TYPE_CHECKING:
-    from attnflow.token_attention import TokenAttention
+    from attnflow.types import TokenAttention
 
 _RESET = "\x1b[0m"
 

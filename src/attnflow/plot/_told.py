@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from attnflow.token_attention import TokenAttention
+    from attnflow.types import TokenAttention
 
 _STAR = "*"
 

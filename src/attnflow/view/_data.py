@@ -22,12 +22,11 @@ With attention or a graph the page computes raw attention and rollout itself. An
 from collections.abc import Iterable
 from typing import Any, TypedDict, cast
 
-from attnflow.attention import Attention
-from attnflow.checked import Floats, Progress
+from attnflow._internal.checks import Floats, Progress
+from attnflow._internal.settings import thaw_settings
 from attnflow.errors import InputError
 from attnflow.importance import Importance, Prediction
-from attnflow.settings import thawed
-from attnflow.token_attention import TokenAttention
+from attnflow.types import Attention, TokenAttention
 from attnflow.view._encoded import Encoded, as_floats, as_shares
 from attnflow.view._flows import computed
 from attnflow.view._shown import Content, Shown, content
@@ -183,7 +182,7 @@ def _scores(scores: TokenAttention) -> dict[str, Any]:
         "queries": list(scores.queries),
         "values": as_floats(scores.scores),
         "saturated": list(scores.saturated),
-        "settings": thawed(scores.settings),
+        "settings": thaw_settings(scores.settings),
     }
 
 

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from attnflow.checked import Floats
+from attnflow._internal.checks import Floats
 from attnflow.errors import InputError
 
 # What JSON holds of an array: {"type", "shape", "scale", "data"}.

@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from typing import Any
 
-from attnflow import checked
+from attnflow._internal import checks
 from attnflow.errors import InputError
 from attnflow.methods import flow, raw, rollout
-from attnflow.token_attention import TokenAttention
+from attnflow.types import TokenAttention
 from attnflow.view._shown import Content
 
 # Chosen: flow of all queries is computed for as many tokens as a picture has room for, and for as
@@ -19,7 +19,7 @@ def computed(
     flow_queries: Iterable[int] | int | None,
     *,
     threads: int | None,
-    progress: checked.Progress | None,
+    progress: checks.Progress | None,
 ) -> tuple[TokenAttention, ...]:
     """The scores of the document; raw and rollout only where the page cannot compute them.
 
@@ -53,7 +53,7 @@ def computed(
 def _queries(found: Content, asked: Iterable[int] | int | None) -> tuple[int, ...]:
     """Positions whose flow is computed: all of a small graph, else the one that is seen first."""
     if asked is not None:
-        return checked.whole_numbers(asked, "flow_queries")
+        return checks.as_ints(asked, "flow_queries")
     common = min(found.sizes[1:])
     pairs = (len(found.sizes) - 1) * common * found.sizes[0]
     small = max(found.sizes) <= _TOKENS and pairs <= _PAIRS

@@ -4,15 +4,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, cast
 
-from attnflow import checked
-from attnflow.attention import Attention
-from attnflow.encoder_decoder import EncoderDecoderAttention
+from attnflow._internal import checks
 from attnflow.errors import InputError
-from attnflow.explain import Explanation
-from attnflow.graph import AttentionGraph
+from attnflow.evaluate import Explanation
 from attnflow.importance import Importance, Prediction
-from attnflow.origin import Origin
-from attnflow.token_attention import TokenAttention
+from attnflow.types import (
+    Attention,
+    AttentionGraph,
+    EncoderDecoderAttention,
+    Origin,
+    TokenAttention,
+)
 
 Shown: TypeAlias = (
     Attention
@@ -221,7 +223,7 @@ def _placed(found: Content, layer: int | None, query: int | None) -> Content:
 
 
 def _one_of(value: object, name: str, known: Sequence[int]) -> int:
-    number = checked.whole_number(value, name)
+    number = checks.as_int(value, name)
     if number not in known:
         several = {"layer": "layers", "query": "queries"}[name]
         ends = f"{known[0]} to {known[-1]}" if len(known) > 1 else str(known[0])

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from attnflow import words
+from attnflow._internal import words
 from attnflow.errors import InputError
-from attnflow.origin import Origin, Span
+from attnflow.types import Origin, Span, read_words
 
 
 def text_parts(tokens: Sequence[str], origin: Origin | None) -> dict[str, Any]:
@@ -24,7 +24,7 @@ def text_parts(tokens: Sequence[str], origin: Origin | None) -> dict[str, Any]:
         return {"text": text, "spans": None, "words": None}
     try:
         spans = words.align(tokens, text) if origin.spans is None else origin.spans
-        read = words.reading(tokens, text, Origin(spans=spans, text=text))
+        read = read_words(tokens, text, Origin(spans=spans, text=text))
     except InputError:
         return {"text": text, "spans": None, "words": None}
     pieces = [list(word.pieces) for word in read.words]

@@ -13,7 +13,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import StreamingResponse
 from starlette.exceptions import HTTPException
 
-from attnflow import __version__
+from attnflow._internal.version import __version__
 from attnflow.models import Loaded
 from attnflow.view.app._answers import Answers
 from attnflow.view.app._describe import CODES, REFERENCE_TO_LINE, described, problems

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
-from attnflow import dependencies
+from attnflow._internal import optional
 from attnflow.errors import InputError
 from attnflow.models import Loaded
 from attnflow.view.app._guard import LOOPBACK
@@ -66,4 +66,4 @@ def create_app(
 
 def require_packages() -> None:
     """Say what to install where FastAPI or uvicorn is missing; nothing is loaded."""
-    dependencies.require("fastapi", "uvicorn", need="the local app needs", extra="serve")
+    optional.require("fastapi", "uvicorn", need="the local app needs", extra="serve")

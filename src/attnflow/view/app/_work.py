@@ -4,8 +4,7 @@ import hashlib
 import json
 from dataclasses import astuple, dataclass
 
-from attnflow.explain import explain
-from attnflow.explanation_document import explanation_document
+from attnflow.evaluate import explain, explanation_document
 from attnflow.models import Loaded, count_tokens, token_limit
 from attnflow.view import page_data
 from attnflow.view.app._jobs import Progress, Report

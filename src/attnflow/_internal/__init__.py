@@ -1,0 +1,1 @@
+"""Internals that several packages share: checks, storage, settings, tables, optional packages."""

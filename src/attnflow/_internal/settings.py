@@ -1,0 +1,73 @@
+"""Settings: how something was made, as a read-only mapping that JSON can hold."""
+
+import json
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, TypeAlias, cast
+
+from attnflow.errors import InputError
+
+Settings: TypeAlias = Mapping[str, object]
+
+
+def freeze_settings(settings: Settings | None) -> Settings:
+    """A read-only copy of settings that JSON can hold; lists become tuples.
+
+    >>> freeze_settings({"heads": "mean", "onto": 0})["heads"]
+    'mean'
+    """
+    try:
+        copy = json.loads(settings_to_json(settings or {}))
+    except (TypeError, ValueError) as reason:
+        raise InputError(
+            f"settings {settings!r} cannot be written as JSON: {reason}. "
+            "Use strings, numbers, booleans and lists of them"
+        ) from reason
+    if not isinstance(copy, dict):
+        raise InputError(f"settings is {settings!r}; a mapping from names to values is wanted")
+    return cast("Settings", _frozen(cast("object", copy)))
+
+
+def thaw_settings(settings: Settings) -> dict[str, Any]:
+    """Settings as a plain dictionary of their own, which can be changed and pickled.
+
+    >>> thaw_settings(freeze_settings({"onto": 0}))
+    {'onto': 0}
+    """
+    return json.loads(settings_to_json(settings))
+
+
+def settings_to_json(settings: Settings) -> str:
+    """Settings as JSON text, the way files hold them.
+
+    >>> settings_to_json({"onto": 0})
+    '{"onto": 0}'
+    """
+    return json.dumps(settings, default=_plain_dict, allow_nan=False)
+
+
+def _frozen(value: object) -> object:
+    if isinstance(value, dict):
+        items = cast("dict[str, object]", value).items()
+        return MappingProxyType({key: _frozen(each) for key, each in items})
+    if isinstance(value, list):
+        return tuple(_frozen(each) for each in cast("list[object]", value))
+    return value
+
+
+def _plain_dict(value: object) -> object:
+    if isinstance(value, Mapping):
+        return dict(cast("Settings", value))
+    raise TypeError(f"{type(value).__name__} is not JSON")
+
+
+def settings_from_json(stored: object) -> Settings:
+    """The settings in JSON text that was read; without a text, none."""
+    try:
+        return (
+            freeze_settings(json.loads(str(stored)))
+            if stored is not None
+            else freeze_settings(None)
+        )
+    except json.JSONDecodeError as reason:
+        raise InputError(f"settings is {stored!r}; JSON text is wanted: {reason}") from reason

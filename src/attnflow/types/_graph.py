@@ -1,0 +1,234 @@
+"""AttentionGraph: the paper's directed acyclic graph of tokens and hidden embeddings."""
+
+import functools
+import itertools
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Self, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from attnflow._internal import checks, storage
+from attnflow._internal.html_table import html_table
+from attnflow._internal.settings import (
+    Settings,
+    freeze_settings,
+    settings_from_json,
+    settings_to_json,
+    thaw_settings,
+)
+from attnflow.errors import InputError
+from attnflow.types._origin import Origin, check_origin, origin_from_record, origin_to_record
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False, eq=False)
+class AttentionGraph:
+    """Who takes how much from whom, layer by layer: heads fused, residual connections added.
+
+    `layers[l - 1][i, k]` is the weight of the edge from node i of layer l to node k of layer
+    l − 1. Layer 0 is the input; layers may differ in their number of nodes.
+
+    Parameters
+    ----------
+    layers
+        One matrix (n_above, n_below) a layer, bottom first; weights are 0 or more. An infinite
+        weight says "carried along unchanged": no bound for flow, weight one for raw and rollout.
+        float32 is kept as float32; the methods compute in float64.
+    tokens
+        Names of the nodes of layer 0; by default their positions.
+    tops
+        Matrices of the same shapes, each used instead of its layer where that layer is the layer
+        of interest: the single head of the paper's appendix A.1.
+    settings
+        How the graph was made, for the record; empty for a graph given directly.
+    origin
+        What the nodes of layer 0 stand for outside the model, where it is known.
+
+    Notes
+    -----
+    Memory is that of the matrices; arrays that are read-only and own their memory are not copied.
+    Abnar & Zuidema (2020), https://doi.org/10.18653/v1/2020.acl-main.385
+
+    Examples
+    --------
+    >>> import attnflow as af
+    >>> g = af.AttentionGraph([[[0.5, 0.5, 0.0], [0.0, 0.1, 0.9]]], ["a", "b", "c"])
+    >>> g
+    AttentionGraph(layers=1, nodes=3→2)
+    >>> g.sizes
+    (3, 2)
+    """
+
+    layers: tuple[checks.Floats, ...]
+    tokens: tuple[str, ...]
+    tops: tuple[checks.Floats, ...] | None
+    settings: Settings
+    origin: Origin | None
+    _bounded: bool  # whether no weight is infinite; looked up by every product
+
+    def __init__(
+        self,
+        layers: Iterable[ArrayLike],
+        tokens: Iterable[str] | None = None,
+        *,
+        tops: Iterable[ArrayLike] | None = None,
+        settings: Settings | None = None,
+        origin: Origin | None = None,
+    ) -> None:
+        matrices = _matrices(layers, "layers")
+        for number, (below, above) in enumerate(itertools.pairwise(matrices), start=1):
+            if above.shape[1] != below.shape[0]:
+                raise InputError(
+                    f"layers[{number}] has shape {above.shape}, layers[{number - 1}] below it "
+                    f"{below.shape}; layers must chain: a matrix (n_above, n_below) has as many "
+                    "columns as the one below has rows. Is the bottom layer first?"
+                )
+        heads = None if tops is None else _matrices(tops, "tops")
+        shapes = [matrix.shape for matrix in matrices]
+        if heads is not None and (came := [matrix.shape for matrix in heads]) != shapes:
+            raise InputError(
+                f"tops has shapes {came}, layers {shapes}; give one matrix of the same shape for "
+                "each layer"
+            )
+        put = functools.partial(object.__setattr__, self)
+        put("layers", matrices)
+        put("tokens", checks.as_tokens(tokens, matrices[0].shape[1]))
+        put("tops", heads)
+        put("settings", freeze_settings(settings))
+        put("origin", check_origin(origin, matrices[0].shape[1]))
+        put("_bounded", all(matrix.max() < np.inf for matrix in (*matrices, *(heads or ()))))
+
+    @property
+    def n_layers(self) -> int:
+        """The number of layers above the input, the paper's L."""
+        return len(self.layers)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The number of nodes of layers 0, 1, …, L."""
+        return (self.layers[0].shape[1], *(matrix.shape[0] for matrix in self.layers))
+
+    def names(self, layer: int) -> tuple[str, ...]:
+        """Names of the nodes of layer 0…L.
+
+        The nodes of a layer as large as the input stand for the same positions, and so are called
+        like the tokens; those of another layer go by their numbers.
+        """
+        size = self.sizes[layer]
+        return self.tokens if size == len(self.tokens) else checks.as_tokens(None, size)
+
+    def top(self, layer: int) -> checks.Floats:
+        """The matrix of layer 1…L as the layer of interest, see `tops`."""
+        return (self.layers if self.tops is None else self.tops)[layer - 1]
+
+    def proportions(self, layer: int, *, top: bool = False) -> NDArray[np.float64]:
+        """Weights of layer 1…L as shares of what passes: float64, unbounded edges read as one.
+
+        With `top`, the matrix of the layer as the layer of interest (see `tops`). A float64 layer
+        of a graph without unbounded edges is given as it is, without a copy.
+
+        >>> AttentionGraph([[[0.5, float("inf")]]]).proportions(1)
+        array([[0.5, 1. ]])
+        """
+        matrix = self.top(layer) if top else self.layers[layer - 1]
+        matrix = matrix.astype(np.float64, copy=False)
+        return matrix if self._bounded else np.where(np.isinf(matrix), 1.0, matrix)
+
+    def save(self, path: storage.PathLike) -> None:
+        """Write to a .npz or .safetensors file, whichever the name says."""
+        record: dict[str, storage.Stored] = {
+            "tokens": self.tokens,
+            "settings": settings_to_json(self.settings),
+            **origin_to_record(self.origin),
+        }
+        for number, matrix in enumerate(self.layers, start=1):
+            record[f"layer_{number}"] = matrix
+        for number, matrix in enumerate(self.tops or (), start=1):
+            record[f"top_{number}"] = matrix
+        storage.write(path, record)
+
+    @classmethod
+    def load(cls, path: storage.PathLike) -> Self:
+        """Read what `save` wrote; of the arrays, `layer_1`, `layer_2`, … are enough."""
+        optional = ("layer_*", "top_*", "tokens", "settings", "origin")
+        record = storage.read(path, required=("layer_1",), optional=optional)
+        with storage.naming_file(path):
+            return cls(
+                cast("Any", _numbered(record, "layer_")),
+                cast("Any", record.get("tokens")),
+                tops=cast("Any", _numbered(record, "top_") or None),
+                settings=settings_from_json(record.get("settings")),
+                origin=origin_from_record(record.get("origin")),
+            )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Through the constructor, so that copies from other processes are read-only as well.
+        made = functools.partial(
+            type(self), tops=self.tops, settings=thaw_settings(self.settings), origin=self.origin
+        )
+        return made, (self.layers, self.tokens)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, AttentionGraph):
+            return NotImplemented
+        mine, theirs = (g.layers + (g.tops or ()) for g in (self, other))
+        same = [(g.tokens, g.settings, g.sizes, g.origin) for g in (self, other)]
+        return (
+            same[0] == same[1]
+            and len(mine) == len(theirs)
+            and all(map(np.array_equal, mine, theirs))
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.tokens, self.sizes))
+
+    def __repr__(self) -> str:
+        same = len(set(self.sizes)) == 1
+        nodes = str(self.sizes[0]) if same else "→".join(map(str, self.sizes))
+        return f"AttentionGraph(layers={self.n_layers}, nodes={nodes})"
+
+    def _repr_html_(self) -> str:
+        """One row a layer: its size, and how many of its edges carry anything."""
+        rows = [
+            [str(number), f"{m.shape[0]} by {m.shape[1]}", f"{np.count_nonzero(m)} of {m.size}"]
+            for number, m in enumerate(self.layers, start=1)
+        ]
+        return html_table(repr(self), ["layer", "nodes above by below", "edges"], rows)
+
+
+def _matrices(values: Iterable[ArrayLike], name: str) -> tuple[checks.Floats, ...]:
+    """Read-only matrices of weights, each checked by itself."""
+    try:
+        each = tuple(values)
+    except TypeError as reason:
+        came = type(values).__name__
+        raise InputError(f"{name} is of type {came}; one matrix a layer is wanted") from reason
+    matrices = tuple(_matrix(value, f"{name}[{i}]") for i, value in enumerate(each))
+    if not matrices:
+        raise InputError(f"{name} is empty; at least one layer is wanted")
+    return matrices
+
+
+def _matrix(value: object, name: str) -> checks.Floats:
+    matrix = checks.as_floats(value, name)
+    if matrix.ndim != 2 or not matrix.size:
+        raise InputError(
+            f"{name} has shape {matrix.shape}; two axes (n_above, n_below) are wanted, neither "
+            "empty. Heads are fused first: Attention(weights).graph() does it"
+        )
+    if not matrix.min() >= 0:  # also when it is NaN
+        i, k = np.unravel_index(np.argmin(matrix >= 0), matrix.shape)
+        raise InputError(
+            f"{name}[{i}, {k}] is {matrix[i, k]}; weights are 0 or more, and never NaN"
+        )
+    return checks.as_read_only(matrix)
+
+
+def _numbered(record: dict[str, storage.Stored], prefix: str) -> list[storage.Stored]:
+    """What a file holds as prefix1, prefix2, …; a gap in the numbers is an InputError."""
+    count = sum(name.startswith(prefix) for name in record)
+    wanted = [f"{prefix}{number}" for number in range(1, count + 1)]
+    if missing := [name for name in wanted if name not in record]:
+        raise InputError(f"{missing[0]} is missing; {prefix}1 to {prefix}{count} are wanted")
+    return [record[name] for name in wanted]

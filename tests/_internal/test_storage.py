@@ -1,0 +1,354 @@
+import json
+import pickle
+import subprocess
+import sys
+import traceback
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+import torch
+
+import attnflow as af
+from attnflow._internal import checks, storage
+from attnflow._internal.html_table import html_table
+from attnflow._internal.settings import freeze_settings, thaw_settings
+
+SUFFIXES = [".npz", ".safetensors"]
+
+
+def attention(n: int = 4, dtype: Any = np.float32) -> af.Attention:
+    weights = np.random.default_rng(0).random((2, 3, n, n)) + 0.1
+    weights /= weights.sum(-1, keepdims=True)
+    return af.Attention(weights.astype(dtype), ["[CLS]", "naïve", "</s>", ""][:n])
+
+
+# ---- in memory ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("came", "kept"),
+    [
+        (np.float32, np.float32),
+        (np.float64, np.float64),
+        (">f4", np.float32),
+        (np.float16, np.float32),
+        (ml_dtypes.bfloat16, np.float32),
+        (np.longdouble, np.float64),
+        (np.int64, np.float64),
+        (np.bool, np.float64),
+    ],
+)
+def test_number_types_are_kept_or_widened(came: Any, kept: Any):
+    array = checks.as_floats(np.array([1, 0], dtype=came), "weights")
+    assert array.dtype == kept
+    assert array.dtype.isnative
+    assert array.tolist() == [1.0, 0.0]
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_tensors_with_gradients_are_read(dtype: torch.dtype):
+    tensor = torch.tensor([0.25, 0.75], dtype=dtype, requires_grad=True)
+    array = checks.as_floats(tensor, "weights")
+    assert array.dtype == (np.float64 if dtype == torch.float64 else np.float32)
+    assert array.tolist() == [0.25, 0.75]
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ([[1.0], [1.0, 2.0]], r"weights \(list\) cannot be read as an array of numbers"),
+        (["a"], r"weights \(list\) holds str"),
+        ([1j], r"weights \(list\) holds complex128"),
+        (object(), r"weights \(object\) holds object"),
+        (torch.zeros(2, device="meta"), r"weights \(Tensor\) cannot be read"),
+    ],
+)
+def test_what_is_not_numbers_is_refused(value: object, message: str):
+    with pytest.raises(af.InputError, match=message):
+        _ = checks.as_floats(value, "weights")
+
+
+def test_writable_arrays_are_copied_and_read_only_ones_kept():
+    array = np.zeros(3)
+    kept = checks.as_read_only(array)
+    array[0] = 1.0
+    assert kept[0] == 0.0
+    assert checks.as_read_only(kept) is kept
+    view = kept[1:]
+    assert checks.as_read_only(view).base is None
+
+
+@pytest.mark.parametrize("tokens", ["ab", b"ab", 3])
+def test_tokens_that_are_no_list_are_refused(tokens: Any):
+    with pytest.raises(af.InputError, match="a list of 2 strings is wanted"):
+        _ = checks.as_tokens(tokens, 2)
+
+
+def test_token_ids_are_refused():
+    ids: Any = [101, 102]
+    with pytest.raises(af.InputError, match=r"token 0 is 101 \(int\); tokens are strings"):
+        _ = checks.as_tokens(ids, 2)
+
+
+def test_numpy_strings_become_plain_ones():
+    names = checks.as_tokens(np.array(["a", "b"]), 2)
+    assert [type(name) for name in names] == [str, str]
+
+
+@pytest.mark.parametrize("value", [1.0, "1", [True], [0.5], None, [[1]]])
+def test_what_is_not_whole_numbers_is_refused(value: Any):
+    with pytest.raises(af.InputError, match=r"queries is .*; whole numbers are wanted"):
+        _ = checks.as_ints(value, "queries")
+
+
+def test_settings_are_a_read_only_copy():
+    mine: dict[str, Any] = {"layers": [1, 2], "more": {"onto": 0}}
+    kept: Any = freeze_settings(mine)
+    mine["layers"].append(3)
+    mine["more"]["onto"] = 1
+    assert kept["layers"] == (1, 2)
+    assert kept["more"]["onto"] == 0
+    with pytest.raises(TypeError):
+        kept["layers"] = ()
+    assert thaw_settings(kept) == {"layers": [1, 2], "more": {"onto": 0}}
+
+
+@pytest.mark.parametrize("settings", [{"a": object()}, {"a": float("nan")}, {"a": np.zeros(2)}])
+def test_settings_that_json_cannot_hold_are_refused(settings: Any):
+    with pytest.raises(af.InputError, match="cannot be written as JSON"):
+        _ = freeze_settings(settings)
+
+
+def test_settings_that_are_no_mapping_are_refused():
+    settings: Any = [1]
+    with pytest.raises(af.InputError, match="a mapping from names to values is wanted"):
+        _ = freeze_settings(settings)
+
+
+def test_html_is_escaped():
+    html = html_table("<script>", ["<s>"], [["<b>", "<i>"]])
+    assert "&lt;script&gt;" in html
+    assert not {"<script>", "<s>", "<b>", "<i>"} & set(html.replace("><", ">\n<").split())
+
+
+# ---- on disk --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_file_gives_back_what_was_saved(tmp_path: Path, suffix: str, dtype: Any):
+    a = attention(dtype=dtype)
+    path = tmp_path / f"a{suffix}"
+    a.save(path)
+    b = af.Attention.load(str(path))
+    assert b == a
+    assert b.weights.dtype == dtype
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+def test_arrays_that_lie_in_another_order_are_written_right(tmp_path: Path):
+    array = np.arange(6.0).reshape(2, 3).T
+    storage.write(tmp_path / "a.safetensors", {"x": array, "flag": np.array(1)})
+    back = storage.read(tmp_path / "a.safetensors", required=("x", "flag"))
+    assert np.array_equal(np.asarray(back["x"]), array)
+    assert np.shape(back["flag"]) == ()
+
+
+def test_a_foreign_npz_needs_only_weights(tmp_path: Path):
+    a = attention()
+    np.savez(tmp_path / "a.npz", weights=a.weights, other=np.array([1, 2]))
+    b = af.Attention.load(tmp_path / "a.npz")
+    assert b.tokens == ("0", "1", "2", "3")
+    assert not b.causal
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_file_without_what_is_wanted_says_what_it_holds(tmp_path: Path, suffix: str):
+    path = tmp_path / f"a{suffix}"
+    attention().save(path)
+    with pytest.raises(af.InputError, match=r"has no scores.*It holds causal, tokens, weights"):
+        _ = af.TokenAttention.load(path)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_scores_and_graphs_are_told_from_attention(tmp_path: Path, suffix: str):
+    path = tmp_path / f"a{suffix}"
+    af.raw(attention()).save(path)
+    with pytest.raises(af.InputError, match=r"These are scores.*; Attention\.save writes what is"):
+        _ = af.Attention.load(path)
+    attention().graph().save(path)
+    with pytest.raises(af.InputError, match=r"This is a graph.*; Attention\.save writes what is"):
+        _ = af.Attention.load(path)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("share", [0.0, 0.001, 0.1, 0.5, 0.9, 0.99])
+def test_a_truncated_file_is_refused(tmp_path: Path, suffix: str, share: float):
+    path = tmp_path / f"a{suffix}"
+    attention().save(path)
+    whole = path.read_bytes()
+    _ = path.write_bytes(whole[: int(len(whole) * share)])
+    with pytest.raises(af.InputError, match=rf"a{suffix} is not a readable {suffix} file"):
+        _ = af.Attention.load(path)
+
+
+def test_a_damaged_npz_is_refused(tmp_path: Path):
+    path = tmp_path / "a.npz"
+    attention().save(path)
+    content = bytearray(path.read_bytes())
+    content[200] ^= 0xFF
+    _ = path.write_bytes(bytes(content))
+    with pytest.raises(af.InputError, match=r"a\.npz is not a readable \.npz file"):
+        _ = af.Attention.load(path)
+
+
+def _assert_no_advice_to_unpickle(error: pytest.ExceptionInfo[af.InputError]) -> None:
+    """NumPy tells how to load a pickle; neither the message nor the traceback may pass it on."""
+    shown = "".join(traceback.format_exception(error.value, limit=0))
+    assert "allow_pickle" not in shown
+    assert "unsafe" not in shown
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("content", [b"hello, world\n", b"PK\x03\x04" + bytes(60), bytes(100)])
+def test_a_file_of_another_kind_is_refused(tmp_path: Path, suffix: str, content: bytes):
+    path = tmp_path / f"a{suffix}"
+    _ = path.write_bytes(content)
+    with pytest.raises(af.InputError, match="may be cut off or of another kind") as error:
+        _ = af.Attention.load(path)
+    _assert_no_advice_to_unpickle(error)
+
+
+def test_a_pickle_is_refused(tmp_path: Path):
+    path = tmp_path / "a.npz"
+    _ = path.write_bytes(pickle.dumps({"weights": 1}))
+    with pytest.raises(af.InputError, match=r"not a whole zip archive.*nothing pickled") as error:
+        _ = af.Attention.load(path)
+    _assert_no_advice_to_unpickle(error)
+
+
+def test_a_pickled_array_in_an_npz_is_refused(tmp_path: Path):
+    path = tmp_path / "a.npz"
+    np.savez(path, weights=attention().weights, tokens=np.array(["a", None, "b", "c"], object))
+    with pytest.raises(af.InputError, match=r"tokens holds Python obj.*nothing pickled") as error:
+        _ = af.Attention.load(path)
+    _assert_no_advice_to_unpickle(error)
+
+
+def test_a_single_array_under_the_name_npz_is_refused(tmp_path: Path):
+    path = tmp_path / "a.npz"
+    with path.open("wb") as file:
+        np.save(file, np.zeros(3))
+    with pytest.raises(af.InputError, match="one array without a name"):
+        _ = af.Attention.load(path)
+
+
+def test_a_zip_of_other_things_is_refused(tmp_path: Path):
+    path = tmp_path / "a.npz"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("weights", "not an array")
+    with pytest.raises(af.InputError, match="holds weights, but not as an array"):
+        _ = af.Attention.load(path)
+
+
+def test_bfloat16_in_safetensors_is_read_where_numpy_knows_it(tmp_path: Path):
+    from safetensors.torch import save_file
+
+    path = tmp_path / "a.safetensors"
+    save_file({"weights": torch.ones(1, 1, 1, 1, dtype=torch.bfloat16)}, path)
+    # ml_dtypes, imported above, taught it to NumPy.
+    assert af.Attention.load(path) == af.Attention(np.ones((1, 1, 1, 1)))
+    # Without it the file is refused, and the message names the type.
+    run = f"import attnflow; attnflow.Attention.load({str(path)!r})"
+    ended = subprocess.run([sys.executable, "-c", run], capture_output=True, text=True, check=False)
+    assert "InputError" in ended.stderr
+    assert "bfloat16" in ended.stderr
+    assert "Save them as float32" in ended.stderr
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_missing_file_is_an_input_error(tmp_path: Path, suffix: str):
+    with pytest.raises(af.InputError, match="does not exist; check the path"):
+        _ = af.Attention.load(tmp_path / f"none{suffix}")
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_folder_under_the_name_of_a_file_is_refused(tmp_path: Path, suffix: str):
+    (tmp_path / f"a{suffix}").mkdir()
+    with pytest.raises(af.InputError, match="is not a readable"):
+        _ = af.Attention.load(tmp_path / f"a{suffix}")
+    with pytest.raises(af.InputError, match="cannot be written"):
+        attention().save(tmp_path / f"a{suffix}")
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_missing_folder_is_an_input_error(tmp_path: Path, suffix: str):
+    with pytest.raises(af.InputError, match="Choose a folder that exists"):
+        attention().save(tmp_path / "none" / f"a{suffix}")
+
+
+@pytest.mark.parametrize("name", ["a.pkl", "a", "a.npy", "a.npz.gz"])
+def test_other_suffixes_are_refused(tmp_path: Path, name: str):
+    with pytest.raises(af.InputError, match=r"ends in \.npz or \.safetensors"):
+        attention().save(tmp_path / name)
+    with pytest.raises(af.InputError, match=r"ends in \.npz or \.safetensors"):
+        _ = af.Attention.load(tmp_path / name)
+
+
+def test_bad_contents_are_an_error_that_names_the_file(tmp_path: Path):
+    path = tmp_path / "a.npz"
+    np.savez(path, weights=np.full((1, 1, 2, 2), np.nan))
+    with pytest.raises(af.InputError, match=r"a\.npz: layer 1"):
+        _ = af.Attention.load(path)
+    np.savez(path, weights=attention().weights, causal=np.array("yes"))
+    with pytest.raises(af.InputError, match=r"a\.npz: causal is 'yes'; one truth value is wanted"):
+        _ = af.Attention.load(path)
+
+
+def test_an_interrupted_write_leaves_the_file_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    path = tmp_path / "a.npz"
+    attention().save(path)
+    before = path.read_bytes()
+
+    def fails_half_way(file: Any, **_: Any) -> None:
+        file.write(b"half")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(np, "savez", fails_half_way)
+    with pytest.raises(KeyboardInterrupt):
+        attention(3).save(path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_tokens_that_npz_would_change_are_refused_and_kept_by_safetensors(tmp_path: Path):
+    a = af.Attention(np.ones((1, 1, 1, 1)), ["a\0"])
+    with pytest.raises(af.InputError, match="ends in NUL"):
+        a.save(tmp_path / "a.npz")
+    a.save(tmp_path / "a.safetensors")
+    assert af.Attention.load(tmp_path / "a.safetensors") == a
+
+
+def test_without_safetensors_the_error_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setitem(sys.modules, "safetensors", None)
+    with pytest.raises(af.MissingDependencyError, match=r"pip install \"attnflow\[safetensors\]\""):
+        attention().save(tmp_path / "a.safetensors")
+    with pytest.raises(af.MissingDependencyError):
+        storage.check_packages("a.safetensors")
+    storage.check_packages("a.npz")
+
+
+def test_settings_in_a_file_are_json(tmp_path: Path):
+    t = af.rollout(attention())
+    t.save(tmp_path / "t.npz")
+    with np.load(tmp_path / "t.npz", allow_pickle=False) as file:
+        assert json.loads(str(file["settings"]))["residual"] == 0.5
+        assert file["tokens"].tolist() == list(t.tokens)
