@@ -1,6 +1,4 @@
 """`spearman`: rank correlation, of many rows at once."""
-# scipy ships no types; what is unknown stays inside this file.
-# pyright: reportMissingTypeStubs=false, reportUnknownVariableType=false
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray

@@ -1,7 +1,4 @@
 """How the answer changes when tokens are replaced: what blanking one by one and in spans share."""
-# torch's and transformers' stubs leave much unknown; what is unknown stays inside this file.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
 
 from __future__ import annotations
 

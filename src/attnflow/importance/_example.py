@@ -1,7 +1,4 @@
 """What a model reads, example by example: each a batch of one, nothing padded that came as text."""
-# torch's and transformers' stubs leave much unknown; what is unknown stays inside this file.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
 """The gradient of a score by embeddings, without a trace in the model."""
-# torch's stubs leave much unknown; what is unknown stays inside this file.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 
 from __future__ import annotations
 

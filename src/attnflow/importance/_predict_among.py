@@ -1,7 +1,4 @@
 """`predict_among`: how sure a model is of answers that the caller names."""
-# torch's stubs leave much unknown; what is unknown stays inside this file.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
 
 from __future__ import annotations
 

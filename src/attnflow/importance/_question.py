@@ -1,7 +1,4 @@
 """What a model is asked: how sure it is of which answer."""
-# torch's and transformers' stubs leave much unknown; what is unknown stays inside this file.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
 
 from __future__ import annotations
 

@@ -6,9 +6,6 @@ LayerNorm, `LN(e + c·1) = LN(e)`, so the score does not change with c, and its 
 model among them, every block reads the residual stream through a LayerNorm, c stays in the stream,
 and the last LayerNorm takes it out.
 """
-# torch's stubs leave much unknown; what is unknown stays inside this file.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
 
 from __future__ import annotations
 

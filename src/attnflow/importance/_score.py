@@ -10,8 +10,6 @@ difference
     classes the other is the best one besides the target for the input as it is; it stays the same
     when the input is changed.
 """
-# torch's stubs leave much unknown; what is unknown stays inside this file.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
 """Classes and tokens that a model may answer, by number and by name."""
-# Tokenizers and configurations come in many classes, typed as little as Any here.
-# pyright: reportUnknownMemberType=false
 
 from __future__ import annotations
 

@@ -1,5 +1,3 @@
-# pyright: basic, reportMissingTypeStubs=false, reportUnusedCallResult=false
-# Kernels are typed by Numba when they are compiled; strict checking sees only pointers here.
 """Maximum flow from one column of nodes to one sink, for all depths, each with its certificate.
 
 Depths 1 and 2 have closed forms. From then on the flow of the depth below is kept (`_handover`),

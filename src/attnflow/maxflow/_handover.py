@@ -1,5 +1,3 @@
-# pyright: basic, reportMissingTypeStubs=false, reportUnusedCallResult=false
-# Kernels are typed by Numba when they are compiled; strict checking sees only pointers here.
 """One layer up with the flow kept: other nodes take over what the source's column carries.
 
 The maximum flow of depth d − 1 from node i is a start for depth d, where node i of layer d − 1 is

@@ -1,6 +1,3 @@
-# pyright: basic, reportMissingTypeStubs=false, reportUnusedCallResult=false
-# Numba compiles these from untyped templates, and LLVM's builder is untyped: strict checking sees
-# nothing here.
 """How kernels are compiled, and the bit tricks that Numba does not offer.
 
 Kernels pass pointers and not arrays among themselves (`_struct`). Numba counts the references to

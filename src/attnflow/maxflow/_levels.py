@@ -1,5 +1,3 @@
-# pyright: basic, reportMissingTypeStubs=false, reportUnusedCallResult=false
-# Kernels are typed by Numba when they are compiled; strict checking sees only pointers here.
 """Breadth-first search in what the flow leaves open, a bit set at a time (Dinic's level graph).
 
 Dinitz, Y. (2006), Dinitz' algorithm: the original version and Even's version,

@@ -1,5 +1,3 @@
-# pyright: basic, reportMissingTypeStubs=false, reportUnusedCallResult=false
-# Kernels are typed by Numba when they are compiled; strict checking sees only pointers here.
 """A blocking flow in the level graph: push from every supply until no path of it is left."""
 
 from attnflow.maxflow._intrinsics import inlined, kernel, lowest

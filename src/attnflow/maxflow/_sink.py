@@ -1,5 +1,3 @@
-# pyright: basic, reportMissingTypeStubs=false, reportUnusedCallResult=false
-# Kernels are typed by Numba when they are compiled; strict checking sees only pointers here.
 """All wanted flows to one sink, and those that need no search because others prove them.
 
 The supplies that layer d − 1 can route to a sink form a polymatroid: x can be routed if and only

@@ -1,5 +1,3 @@
-# pyright: basic, reportMissingTypeStubs=false, reportUnusedCallResult=false
-# Kernels are typed by Numba when they are compiled; strict checking sees only pointers here.
 """A flow under way: how it changes, edge by edge or row by row, and the way back to none."""
 
 import numpy as np

@@ -1,6 +1,3 @@
-# pyright: basic, reportMissingTypeStubs=false, reportUnusedCallResult=false
-# Numba compiles these from untyped templates, and LLVM's builder is untyped: strict checking sees
-# nothing here.
 """Many arrays handed on as one address: that of a struct with a pointer to each of them.
 
 A named tuple would be passed field by field, some thirty values for a call of a dozen

@@ -1,5 +1,3 @@
-# pyright: basic, reportMissingTypeStubs=false, reportUnusedCallResult=false
-# Kernels are typed by Numba when they are compiled; strict checking sees only pointers here.
 """The arrays that a flow under way is kept in, and how kernels hold them all at once.
 
 Node u of layer y is number `y * nodes + u`. Its row, edges to all nodes of the layer below, starts

@@ -1,6 +1,4 @@
 """A model in a folder or on the hub: where it is, and what its config.json says."""
-# transformers' stubs leave much unknown; what is unknown stays inside this file.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
 """What `attend` hears, kept in one block of memory for each attention of an example."""
-# torch's stubs leave many members partly unknown; what is unknown stays inside this file.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
 
 from __future__ import annotations
 

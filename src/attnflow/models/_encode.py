@@ -1,6 +1,4 @@
 """Text to tokens: ids for the model, names and characters for people."""
-# Tokenizers come in many classes, typed as little as Any here.
-# pyright: reportUnknownMemberType=false
 
 from __future__ import annotations
 

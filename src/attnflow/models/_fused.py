@@ -4,8 +4,6 @@
 through one call, side by side, so that the softmax is computed once; some heads at a time, so that
 what is put side by side takes little memory.
 """
-# torch's stubs leave many members partly unknown; what is unknown stays inside this file.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
 """Text that a model writes itself, to be explained by one pass over prompt and output."""
-# transformers' stubs leave much unknown; what is unknown stays inside this file.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
 
 from __future__ import annotations
 

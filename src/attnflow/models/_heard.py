@@ -1,7 +1,4 @@
 """What the calls of a pass say together: that none of them is missing, twice or out of place."""
-# torch's stubs leave many members partly unknown; what is unknown stays inside this file.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
 
 from __future__ import annotations
 

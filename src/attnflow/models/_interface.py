@@ -6,10 +6,6 @@ eager attention, or with fused attention, and so needs to know nothing about the
 grouped heads, sliding windows and position biases are in the masks and arguments that come with the
 call.
 """
-# torch's and transformers' stubs leave much unknown; what is unknown stays inside this file. The
-# name of the attention in use is a private attribute in transformers, though documented.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportPrivateUsage=false
 
 from __future__ import annotations
 

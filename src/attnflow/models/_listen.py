@@ -1,7 +1,4 @@
 """One forward pass with an ear on its attention, after which the model is as it was."""
-# torch's stubs leave many members partly unknown; what is unknown stays inside this file.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
 """`load`: a model and its tokenizer from a folder or the hub, safe unless told otherwise."""
-# torch's and transformers' stubs leave much unknown; what is unknown stays inside this file.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
 """What the positions of a pass are called and stand for: tokens, patches, moments of sound."""
-# torch's and transformers' stubs leave much unknown; what is unknown stays inside this file.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
 
 from __future__ import annotations
 

@@ -4,9 +4,6 @@ Three ways are in use to attend without Hugging Face: `nn.MultiheadAttention`, a
 `F.scaled_dot_product_attention`, and a softmax followed by a dropout called `attn_drop`. All three
 are listened to at once; an attention goes through one of them.
 """
-# torch's stubs leave many members partly unknown; what is unknown stays inside this file.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
 
 from __future__ import annotations
 

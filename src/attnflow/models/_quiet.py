@@ -1,6 +1,4 @@
 """Silence from transformers while it loads: what matters comes back as a value or an error."""
-# transformers' stubs leave much unknown; what is unknown stays inside this file.
-# pyright: reportUnknownMemberType=false
 
 from __future__ import annotations
 

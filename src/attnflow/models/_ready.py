@@ -1,7 +1,4 @@
 """Ready inputs: whatever a tokenizer or processor gave, as tensors by name."""
-# torch's and transformers' stubs leave much unknown; what is unknown stays inside this file.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
 
 from __future__ import annotations
 

@@ -3,9 +3,6 @@
 PyTorch's own mode for overriding functions finds the softmax in a model's own code, which stays as
 it is. That saves a copy of all weights; and rows that a softmax wrote need no check.
 """
-# torch's stubs leave many members partly unknown; what is unknown stays inside this file.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
 
 from __future__ import annotations
 

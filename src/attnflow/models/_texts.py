@@ -1,7 +1,4 @@
 """Texts as one padded batch."""
-# torch's and transformers' stubs leave much unknown; what is unknown stays inside this file.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
 """Encoded prefixes as padded tensors."""
-# A door to torch: what its stubs leave unknown stays inside this file.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
 """The state of a training run in one file, which is either the last whole one or the new one."""
-# A door to torch: what its stubs leave unknown stays inside this file.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
 """The figures of the paper, drawn anew."""
-# matplotlib's stubs leave some of its methods unknown; what is unknown stays inside this file.
-# pyright: reportUnknownMemberType=false
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
 """One epoch after another: the losses, the optimizer and the mean of the weights."""
-# This file is a door to torch: it is imported when a model is trained, never before. What its
-# stubs leave unknown stays inside it.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
 """A trained verb-number model from its folder, and into one."""
-# A door to torch and transformers: what their stubs leave unknown stays inside this file.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
 
 from __future__ import annotations
 

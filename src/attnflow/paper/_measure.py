@@ -1,7 +1,4 @@
 """How often the model is right: on prefixes, and by their number of attractors."""
-# A door to torch: what its stubs leave unknown stays inside this file.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
 
 from __future__ import annotations
 

@@ -3,10 +3,6 @@
 Section 2 of the paper: 6 layers, 8 heads, width 128, GPT-2 blocks without masking, a CLS token
 first, whose final embedding the classifier reads. The blocks are transformers' own.
 """
-# This file is a door to torch and transformers: it is imported when a model is asked for, never
-# before. What their stubs leave unknown stays inside it.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportUntypedFunctionDecorator=false
 
 from __future__ import annotations
 

@@ -5,9 +5,6 @@ A word seen five times has too few gradients to learn its number from, and its n
 pointwise mutual information between words and their neighbours, as in Levy & Goldberg (NeurIPS
 2014); the last letters of a word count as neighbours of it too.
 """
-# A door to torch: what its stubs leave unknown stays inside this file.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
 """Whom a pronoun refers to, as a language model sees it: what Figure 4 of the paper shows."""
-# torch's and transformers' stubs leave much unknown; what is unknown stays inside this file.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
 
 from __future__ import annotations
 

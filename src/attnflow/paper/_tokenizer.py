@@ -4,9 +4,6 @@ The corpus has small letters but for tags (NNP, JJ), and marks and endings as wo
 "it 's the king 's , is n't it". What is typed like that comes out as it is; what is not is brought
 into that form. Spans point into the text as typed.
 """
-# A door to tokenizers and transformers, whose stubs leave much unknown.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
 
 from __future__ import annotations
 

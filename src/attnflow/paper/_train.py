@@ -5,9 +5,6 @@ run's seed and the epoch's number. So weights and the optimizer's moments are al
 between epochs, and a run that was killed and resumed ends with the same weights as one that was not
 (on the same machine, with as many threads).
 """
-# A door to torch: what its stubs leave unknown stays inside this file.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
 """The axes that a picture is drawn on: given, or new ones of a fitting size."""
-# matplotlib's stubs leave some of its methods unknown; what is unknown stays inside this file.
-# pyright: reportUnknownMemberType=false
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
 """`compare`: raw attention, rollout and flow side by side."""
-# matplotlib's stubs leave some of its methods unknown; what is unknown stays inside this file.
-# pyright: reportUnknownMemberType=false
 
 from __future__ import annotations
 

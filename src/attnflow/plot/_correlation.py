@@ -1,6 +1,4 @@
 """`correlation`: a table of layers as lines with error bands (Tables 1 to 3 of the paper)."""
-# matplotlib's stubs leave some of its methods unknown; what is unknown stays inside this file.
-# pyright: reportUnknownMemberType=false
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
 """`graph`: who takes how much from whom, layer above layer (Figure 1 of the paper)."""
-# matplotlib's stubs leave some of its methods unknown; what is unknown stays inside this file.
-# pyright: reportUnknownMemberType=false
 
 from __future__ import annotations
 

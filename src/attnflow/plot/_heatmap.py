@@ -1,6 +1,4 @@
 """`heatmap`: what one position takes from each token, layer by layer (Figures 2 and 3)."""
-# matplotlib's stubs leave some of its methods unknown; what is unknown stays inside this file.
-# pyright: reportUnknownMemberType=false
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
 """`image`: what one position takes from each patch, over the picture that a model saw."""
-# matplotlib's stubs leave some of its methods unknown; what is unknown stays inside this file.
-# pyright: reportUnknownMemberType=false
 
 from __future__ import annotations
 

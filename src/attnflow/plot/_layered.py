@@ -1,6 +1,4 @@
 """Layers of nodes one above the other, and edges between neighbours as strong as their weights."""
-# matplotlib's stubs leave some of its methods unknown; what is unknown stays inside this file.
-# pyright: reportUnknownMemberType=false
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
 """`max_flow`: one maximum flow over its edges, and the minimum cut that bounds it."""
-# matplotlib's stubs leave some of its methods unknown; what is unknown stays inside this file.
-# pyright: reportUnknownMemberType=false
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
 """Names of tokens as pictures can show them, whatever characters they hold."""
-# matplotlib's stubs leave some of its fonts unknown; what is unknown stays inside this file.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
 
 from __future__ import annotations
 

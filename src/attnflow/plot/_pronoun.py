@@ -1,6 +1,4 @@
 """`pronoun`: what a masked word attends to of two it may stand for (Figure 4 of the paper)."""
-# matplotlib's stubs leave some of its methods unknown; what is unknown stays inside this file.
-# pyright: reportUnknownMemberType=false
 
 from __future__ import annotations
 

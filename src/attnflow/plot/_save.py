@@ -1,6 +1,4 @@
 """`save`: a picture as a file that papers can take."""
-# matplotlib's stubs leave some of its methods unknown; what is unknown stays inside this file.
-# pyright: reportUnknownMemberType=false
 
 from __future__ import annotations
 
