@@ -13,10 +13,6 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parents[1] / "benchmarks")]
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "real: needs a model that `make test-real` installs")
-
-
 @pytest.fixture(scope="session")
 def real() -> Iterator[Callable[[str], tuple[Any, Any]]]:
     """Model and tokenizer by name: `real("minilm")`; see real_models.py."""
