@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from peers import Node
+from flow_peers import Node
 from random_graphs import Matrix
 
 

@@ -12,7 +12,7 @@ import pytest
 from certificates import agree, certify, slack
 from chromium import browser
 from ci_skips import pytest_make_collect_report, pytest_runtest_makereport
-from peers import exact, fast, peer
+from flow_peers import exact, fast, peer
 from pronoun_models import small_bert, small_gpt
 from random_graphs import any_family, family
 
