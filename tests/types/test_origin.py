@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import attnflow as af
-from attnflow.types import check_origin, origin_from_record, origin_to_record, predicting
+from attnflow.types._origin import check_origin, origin_from_json, origin_to_json, predicting
 
 W = np.tile(np.tril(np.ones((3, 3))) / np.arange(1, 4)[:, None], (2, 2, 1, 1))
 TEXT = af.Origin(spans=(None, (0, 3), (4, 7)), generated=1)
@@ -129,12 +129,13 @@ def test_what_differs_in_origin_alone_is_not_equal():
     assert af.rollout(a) != af.rollout(b)
 
 
-def test_an_origin_is_json_in_files_and_absent_where_it_is_not_known():
-    assert origin_to_record(None) == {}
-    record = origin_to_record(IMAGE)
-    assert json.loads(record["origin"])["grid"] == {"rows": 1, "columns": 2, "prefix": 1}
-    assert origin_from_record(record["origin"]) == IMAGE
-    assert origin_from_record(None) is None
+def test_an_origin_is_json_in_files_and_absent_where_it_is_not_known(tmp_path: Path):
+    text = origin_to_json(IMAGE)
+    assert json.loads(text)["grid"] == {"rows": 1, "columns": 2, "prefix": 1}
+    assert origin_from_json(text) == IMAGE
+    af.Attention(W).save(tmp_path / "a.npz")
+    with np.load(tmp_path / "a.npz") as file:
+        assert "origin" not in file.files
 
 
 @pytest.mark.parametrize("text", ["{", "[]", "3", '{"colour": 1}', '{"grid": 3}', '{"grid": {}}'])

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 import attnflow as af
-from attnflow.types import describe_sinks, random_attention, sinks_of
+from attnflow.types import describe_sinks, random_attention
+from attnflow.types._sinks import sinks_of
 
 
 def test_a_sink_takes_more_than_half_of_a_layer_on_average():

@@ -89,6 +89,18 @@ def test_normalized_rows_sum_to_one_and_zeros_stay_zero():
     assert not t.scores.flags.writeable
 
 
+@pytest.mark.parametrize("scale", [1e308, 2.0, 5e-324])
+def test_scores_of_any_finite_size_are_normalized(scale: float):
+    t = token_attention(scores=np.full((2, 2, 3), scale))
+    assert np.allclose(t.normalized().scores, 1 / 3, rtol=1e-15)
+
+
+def test_normalized_scores_are_the_quotients_to_the_last_bit():
+    scores = np.random.default_rng(0).random((2, 2, 3))
+    expected = scores / scores.sum(-1, keepdims=True)
+    assert np.array_equal(token_attention(scores=scores).normalized().scores, expected)
+
+
 def test_an_infinite_score_cannot_be_normalised():
     scores = np.ones((2, 2, 3))
     scores[0, 1, 2] = np.inf

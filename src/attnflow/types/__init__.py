@@ -12,16 +12,9 @@ from attnflow.types._graph import AttentionGraph
 from attnflow.types._importance import Importance
 from attnflow.types._layer_table import LayerTable
 from attnflow.types._layer_table_files import check_path, known
-from attnflow.types._origin import (
-    Grid,
-    Origin,
-    check_origin,
-    origin_from_record,
-    origin_to_record,
-    predicting,
-)
+from attnflow.types._origin import Grid, Origin
 from attnflow.types._score_table import position_name
-from attnflow.types._sinks import Sink, describe_sinks, sinks_of
+from attnflow.types._sinks import Sink, describe_sinks
 from attnflow.types._synthetic import random_attention
 from attnflow.types._token_attention import METHODS, Method, TokenAttention
 from attnflow.types._weights import Softmaxed
@@ -43,16 +36,11 @@ __all__ = [
     "Softmaxed",
     "Span",
     "TokenAttention",
-    "check_origin",
     "check_path",
     "describe_sinks",
     "known",
-    "origin_from_record",
-    "origin_to_record",
     "position_name",
-    "predicting",
     "random_attention",
     "read_words",
-    "sinks_of",
     "word_names",
 ]

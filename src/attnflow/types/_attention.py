@@ -22,8 +22,8 @@ from attnflow.types._graph import AttentionGraph
 from attnflow.types._origin import (
     Origin,
     check_origin,
-    origin_from_record,
-    origin_to_record,
+    origin_from_json,
+    origin_to_json,
     predicting,
 )
 from attnflow.types._sinks import Sink, describe_sinks, sinks_of
@@ -222,7 +222,7 @@ class Attention:
             "tokens": self.tokens,
             "causal": np.array(self.causal),
             **({"averaged": np.array(self.averaged)} if self.averaged else {}),
-            **origin_to_record(self.origin),
+            **({"origin": origin_to_json(self.origin)} if self.origin else {}),
         }
         storage.write(path, record)
 
@@ -237,7 +237,7 @@ class Attention:
                 cast("Any", record.get("tokens")),
                 causal=checks.as_bool(record.get("causal", False), "causal"),
                 averaged=checks.as_bool(record.get("averaged", False), "averaged"),
-                origin=origin_from_record(record.get("origin")),
+                origin=origin_from_json(record["origin"]) if "origin" in record else None,
             )
 
     def _about(self) -> dict[str, Any]:

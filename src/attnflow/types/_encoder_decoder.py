@@ -16,8 +16,8 @@ from attnflow.types._graph import AttentionGraph
 from attnflow.types._origin import (
     Origin,
     check_origin,
-    origin_from_record,
-    origin_to_record,
+    origin_from_json,
+    origin_to_json,
     predicting,
 )
 from attnflow.types._sinks import Sink, describe_sinks, sinks_of
@@ -213,7 +213,7 @@ class EncoderDecoderAttention:
         record: dict[str, storage.Stored] = {
             **{name: getattr(self, name) for name in (*_PARTS, "source", "target")},
             **({"averaged": np.array(self.averaged)} if self.averaged else {}),
-            **origin_to_record(self.origin),
+            **({"origin": origin_to_json(self.origin)} if self.origin else {}),
         }
         storage.write(path, record)
 
@@ -228,7 +228,7 @@ class EncoderDecoderAttention:
                 *cast("Any", [record[name] for name in _PARTS]),
                 *cast("Any", [record.get(name) for name in ("source", "target")]),
                 averaged=checks.as_bool(record.get("averaged", False), "averaged"),
-                origin=origin_from_record(record.get("origin")),
+                origin=origin_from_json(record["origin"]) if "origin" in record else None,
             )
 
     def _about(self) -> dict[str, Any]:

@@ -1,29 +1,22 @@
 """AttentionGraph: the paper's directed acyclic graph of tokens and hidden embeddings."""
 
-import functools
 import itertools
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, Self, cast
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from attnflow._internal import checks, storage
+from attnflow._internal import checks
 from attnflow._internal.html_table import html_table
-from attnflow._internal.settings import (
-    Settings,
-    freeze_settings,
-    settings_from_json,
-    settings_to_json,
-    thaw_settings,
-)
+from attnflow._internal.settings import Settings, freeze_settings
 from attnflow.errors import InputError
-from attnflow.types._origin import Origin, check_origin, origin_from_record, origin_to_record
+from attnflow.types._origin import Origin, check_origin
+from attnflow.types._stored import StoredRecord
 
 
-@dataclass(frozen=True, slots=True, init=False, repr=False, eq=False)
-class AttentionGraph:
+@dataclass(frozen=True, slots=True, eq=False)
+class AttentionGraph(StoredRecord):
     """Who takes how much from whom, layer by layer: heads fused, residual connections added.
 
     `layers[l - 1][i, k]` is the weight of the edge from node i of layer l to node k of layer
@@ -65,7 +58,10 @@ class AttentionGraph:
     tops: tuple[checks.Floats, ...] | None
     settings: Settings
     origin: Origin | None
-    _bounded: bool  # whether no weight is infinite; looked up by every product
+    _bounded: bool = field(init=False)  # whether all weights are finite
+
+    _REQUIRED = ("layer_1",)
+    _OPTIONAL = ("layer_*", "top_*", "tokens", "settings", "origin")
 
     def __init__(
         self,
@@ -91,13 +87,14 @@ class AttentionGraph:
                 f"tops has shapes {came}, layers {shapes}; give one matrix of the same shape for "
                 "each layer"
             )
-        put = functools.partial(object.__setattr__, self)
-        put("layers", matrices)
-        put("tokens", checks.as_tokens(tokens, matrices[0].shape[1]))
-        put("tops", heads)
-        put("settings", freeze_settings(settings))
-        put("origin", check_origin(origin, matrices[0].shape[1]))
-        put("_bounded", all(matrix.max() < np.inf for matrix in (*matrices, *(heads or ()))))
+        self._set(
+            layers=matrices,
+            tokens=checks.as_tokens(tokens, matrices[0].shape[1]),
+            tops=heads,
+            settings=freeze_settings(settings),
+            origin=check_origin(origin, matrices[0].shape[1]),
+            _bounded=all(matrix.max() < np.inf for matrix in (*matrices, *(heads or ()))),
+        )
 
     @property
     def n_layers(self) -> int:
@@ -134,54 +131,6 @@ class AttentionGraph:
         matrix = self.top(layer) if top else self.layers[layer - 1]
         matrix = matrix.astype(np.float64, copy=False)
         return matrix if self._bounded else np.where(np.isinf(matrix), 1.0, matrix)
-
-    def save(self, path: storage.PathLike) -> None:
-        """Write to a .npz or .safetensors file, whichever the name says."""
-        record: dict[str, storage.Stored] = {
-            "tokens": self.tokens,
-            "settings": settings_to_json(self.settings),
-            **origin_to_record(self.origin),
-        }
-        for number, matrix in enumerate(self.layers, start=1):
-            record[f"layer_{number}"] = matrix
-        for number, matrix in enumerate(self.tops or (), start=1):
-            record[f"top_{number}"] = matrix
-        storage.write(path, record)
-
-    @classmethod
-    def load(cls, path: storage.PathLike) -> Self:
-        """Read what `save` wrote; of the arrays, `layer_1`, `layer_2`, … are enough."""
-        optional = ("layer_*", "top_*", "tokens", "settings", "origin")
-        record = storage.read(path, required=("layer_1",), optional=optional)
-        with storage.naming_file(path):
-            return cls(
-                cast("Any", _numbered(record, "layer_")),
-                cast("Any", record.get("tokens")),
-                tops=cast("Any", _numbered(record, "top_") or None),
-                settings=settings_from_json(record.get("settings")),
-                origin=origin_from_record(record.get("origin")),
-            )
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # Through the constructor, so that copies from other processes are read-only as well.
-        made = functools.partial(
-            type(self), tops=self.tops, settings=thaw_settings(self.settings), origin=self.origin
-        )
-        return made, (self.layers, self.tokens)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, AttentionGraph):
-            return NotImplemented
-        mine, theirs = (g.layers + (g.tops or ()) for g in (self, other))
-        same = [(g.tokens, g.settings, g.sizes, g.origin) for g in (self, other)]
-        return (
-            same[0] == same[1]
-            and len(mine) == len(theirs)
-            and all(map(np.array_equal, mine, theirs))
-        )
-
-    def __hash__(self) -> int:
-        return hash((self.tokens, self.sizes))
 
     def __repr__(self) -> str:
         same = len(set(self.sizes)) == 1
@@ -223,12 +172,3 @@ def _matrix(value: object, name: str) -> checks.Floats:
             f"{name}[{i}, {k}] is {matrix[i, k]}; weights are 0 or more, and never NaN"
         )
     return checks.as_read_only(matrix)
-
-
-def _numbered(record: dict[str, storage.Stored], prefix: str) -> list[storage.Stored]:
-    """What a file holds as prefix1, prefix2, …; a gap in the numbers is an InputError."""
-    count = sum(name.startswith(prefix) for name in record)
-    wanted = [f"{prefix}{number}" for number in range(1, count + 1)]
-    if missing := [name for name in wanted if name not in record]:
-        raise InputError(f"{missing[0]} is missing; {prefix}1 to {prefix}{count} are wanted")
-    return [record[name] for name in wanted]

@@ -1,38 +1,27 @@
 """Importance: how much the answer of a model depends on each token of its input."""
 
-import functools
+import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Self, cast
+from typing import Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from attnflow._internal import checks, storage
+from attnflow._internal import checks
 from attnflow._internal.html_table import html_table
-from attnflow._internal.settings import (
-    Settings,
-    freeze_settings,
-    settings_from_json,
-    settings_to_json,
-    thaw_settings,
-)
+from attnflow._internal.settings import Settings, freeze_settings
 from attnflow.errors import InputError
-from attnflow.types._origin import Origin, check_origin, origin_from_record, origin_to_record
+from attnflow.types._origin import Origin, check_origin
+from attnflow.types._stored import StoredRecord
 from attnflow.types._words import read_words
 
 # So that the table fits a notebook's page; chosen by eye.
 _ROWS_SHOWN = 30
 
-# What a file is that holds this instead of values.
-_OTHER_FILES = {
-    "scores": "This is token attention; TokenAttention.load reads it",
-    "weights": "This is the attention of a model; Attention.load reads it",
-}
 
-
-@dataclass(frozen=True, slots=True, init=False, repr=False, eq=False)
-class Importance:
+@dataclass(frozen=True, slots=True, eq=False)
+class Importance(StoredRecord):
     """How much the answer of a model depends on each token of its input.
 
     `values[i]` is what `tokens[i]` counts for. What token attention is measured against.
@@ -68,6 +57,9 @@ class Importance:
     settings: Settings
     origin: Origin | None
 
+    _REQUIRED = ("values", "tokens", "method", "settings")
+    _OPTIONAL = ("origin",)
+
     def __init__(
         self,
         values: ArrayLike,
@@ -86,12 +78,13 @@ class Importance:
             raise InputError(f"values[{place}] is {array[place]}; finite numbers are wanted")
         if not isinstance(cast("object", method), str) or not method:
             raise InputError(f"method is {method!r}; a name is wanted, such as blank_out")
-        put = functools.partial(object.__setattr__, self)
-        put("values", checks.as_read_only(array))
-        put("tokens", checks.as_tokens(tokens, array.size))
-        put("method", str(method))
-        put("settings", freeze_settings(settings))
-        put("origin", check_origin(origin, array.size))
+        self._set(
+            values=checks.as_read_only(array),
+            tokens=checks.as_tokens(tokens, array.size),
+            method=str(method),
+            settings=freeze_settings(settings),
+            origin=check_origin(origin, array.size),
+        )
 
     def absolute(self) -> Self:
         """The same without signs: `|values|`, how much a token counts whichever way.
@@ -99,11 +92,8 @@ class Importance:
         >>> Importance([0.5, -0.7], ["a", "b"], "integrated_gradients").absolute().values
         array([0.5, 0.7])
         """
-        changed: dict[str, Any] = {
-            "values": np.abs(self.values),
-            "settings": {**self.settings, "absolute": True},
-        }
-        return type(self)(**(self._fields() | changed))
+        settings = {**self.settings, "absolute": True}
+        return dataclasses.replace(self, values=np.abs(self.values), settings=settings)
 
     def to_words(self, text: str | None = None) -> Self:
         """The same for the words of the text that the model read, instead of its tokens.
@@ -130,55 +120,13 @@ class Importance:
         array([0.1, 0.7])
         """
         read = read_words(self.tokens, text, self.origin)
-        changed: dict[str, Any] = {
-            "values": [self.values[list(word.pieces)].sum() for word in read.words],
-            "tokens": read.names,
-            "settings": {**self.settings, "words": "sum"},
-            "origin": read.origin,
-        }
-        return type(self)(**(self._fields() | changed))
-
-    def save(self, path: storage.PathLike) -> None:
-        """Write to a .npz or .safetensors file, whichever the name says."""
-        storage.write(
-            path,
-            {
-                "values": self.values,
-                "tokens": self.tokens,
-                "method": self.method,
-                "settings": settings_to_json(self.settings),
-                **origin_to_record(self.origin),
-            },
+        return dataclasses.replace(
+            self,
+            values=np.array([self.values[list(word.pieces)].sum() for word in read.words]),
+            tokens=read.names,
+            settings={**self.settings, "words": "sum"},
+            origin=read.origin,
         )
-
-    @classmethod
-    def load(cls, path: storage.PathLike) -> Self:
-        """Read what `save` wrote."""
-        names = ("values", "tokens", "method", "settings")
-        record: dict[str, Any] = {
-            **storage.read(path, required=names, optional=("origin",), others=_OTHER_FILES)
-        }
-        with storage.naming_file(path):
-            record["settings"] = settings_from_json(record["settings"])
-            record["origin"] = origin_from_record(record.get("origin"))
-            return cls(**record)
-
-    def _fields(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__slots__}
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # Through the constructor, so that copies from other processes are read-only as well.
-        fields = self._fields() | {"settings": thaw_settings(self.settings)}
-        return functools.partial(type(self), **fields), ()
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Importance):
-            return NotImplemented
-        mine, theirs = self._fields(), other._fields()
-        return np.array_equal(mine.pop("values"), theirs.pop("values")) and mine == theirs
-
-    def __hash__(self) -> int:
-        return hash((self.tokens, self.method))
 
     def __repr__(self) -> str:
         return f"Importance({self.method!r}, tokens={len(self.tokens)})"

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import functools
+import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from attnflow._internal import checks
 from attnflow._internal.html_table import html_table
+from attnflow._internal.records import Record
 from attnflow._internal.settings import Settings, freeze_settings
 from attnflow._internal.storage import PathLike
 from attnflow.errors import InputError
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 
-@dataclass(frozen=True, slots=True, init=False, repr=False, eq=False)
-class LayerTable:
+@dataclass(frozen=True, slots=True, eq=False)
+class LayerTable(Record):
     """One number for each text, row and layer: the tables of the paper, before they are averaged.
 
     Parameters
@@ -87,13 +88,14 @@ class LayerTable:
         for name, each in beside.items():
             if each.shape != (len(read),):
                 raise InputError(f"{name} has shape {each.shape}; one number a text is wanted")
-        put = functools.partial(object.__setattr__, self)
-        put("values", checks.as_read_only(array))
-        put("rows", names)
-        put("layers", numbers)
-        put("texts", read)
-        put("whole", MappingProxyType(beside))
-        put("settings", freeze_settings(settings))
+        self._set(
+            values=checks.as_read_only(array),
+            rows=names,
+            layers=numbers,
+            texts=read,
+            whole=MappingProxyType(beside),
+            settings=freeze_settings(settings),
+        )
 
     @property
     def mean(self) -> NDArray[np.float64]:
@@ -138,10 +140,9 @@ class LayerTable:
         """
         return markdown(self, check_published(self, published), std=std)
 
-    def with_settings(self, **more: object) -> LayerTable:
-        """The same with more said about how it was made."""
-        settings = {**self.settings, **more}
-        return LayerTable(self.values, self.rows, self.layers, self.texts, self.whole, settings)
+    def with_settings(self, **more: object) -> Self:
+        """Return the table with additional settings."""
+        return dataclasses.replace(self, settings={**self.settings, **more})
 
     def save(
         self, path: PathLike, published: Published | None = None, *, heading: str = ""

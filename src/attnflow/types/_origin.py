@@ -126,23 +126,21 @@ def predicting(origin: Origin | None, count: int) -> tuple[int, ...]:
     return tuple(range(count - generated - 1, count - 1))
 
 
-def origin_to_record(origin: Origin | None) -> dict[str, str]:
-    """What files hold of an origin: JSON text under "origin", and nothing where there is none.
+def origin_to_json(origin: Origin) -> str:
+    """Return an origin as the JSON text that files hold.
 
-    >>> origin_to_record(Origin(spans=((0, 3),)))
-    {'origin': '{"spans": [[0, 3]], "grid": null, "generated": 0, "text": null}'}
+    >>> origin_to_json(Origin(spans=((0, 3),)))
+    '{"spans": [[0, 3]], "grid": null, "generated": 0, "text": null}'
     """
-    return {} if origin is None else {"origin": json.dumps(asdict(origin))}
+    return json.dumps(asdict(origin))
 
 
-def origin_from_record(stored: object) -> Origin | None:
-    """The origin in JSON text that was read; without a text, none.
+def origin_from_json(stored: object) -> Origin:
+    """Return the origin in JSON text from a file.
 
-    >>> origin_from_record('{"grid": {"rows": 2, "columns": 3, "prefix": 1}}').grid
+    >>> origin_from_json('{"grid": {"rows": 2, "columns": 3, "prefix": 1}}').grid
     Grid(rows=2, columns=3, prefix=1)
     """
-    if stored is None:
-        return None
     try:
         fields: Any = json.loads(str(stored))
         grid = fields.pop("grid", None)

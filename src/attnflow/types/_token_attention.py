@@ -1,32 +1,27 @@
 """TokenAttention: what comes out."""
 
-import functools
+import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal, Self, TypeAlias, cast, get_args
+from typing import Literal, Self, TypeAlias, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from attnflow._internal import checks, storage, words
-from attnflow._internal.settings import (
-    Settings,
-    freeze_settings,
-    settings_from_json,
-    settings_to_json,
-    thaw_settings,
-)
+from attnflow._internal import checks, words
+from attnflow._internal.settings import Settings, freeze_settings
 from attnflow.errors import InputError
-from attnflow.types._origin import Origin, check_origin, origin_from_record, origin_to_record
+from attnflow.types._origin import Origin, check_origin
 from attnflow.types._score_table import position_name, score_table
+from attnflow.types._stored import StoredRecord
 from attnflow.types._words import read_words
 
 Method: TypeAlias = Literal["raw", "rollout", "flow"]
 METHODS: tuple[Method, ...] = get_args(Method)
 
 
-@dataclass(frozen=True, slots=True, init=False, repr=False, eq=False)
-class TokenAttention:
+@dataclass(frozen=True, slots=True, eq=False)
+class TokenAttention(StoredRecord):
     """How much each position of each layer takes from each input token.
 
     `scores[a, b, c]` is what position `queries[b]` of layer `layers[a]` takes from `tokens[c]`.
@@ -75,6 +70,9 @@ class TokenAttention:
     saturated: tuple[bool, ...]
     origin: Origin | None
 
+    _REQUIRED = ("scores", "tokens", "layers", "queries", "method", "settings", "saturated")
+    _OPTIONAL = ("origin",)
+
     def __init__(
         self,
         scores: ArrayLike,
@@ -113,21 +111,22 @@ class TokenAttention:
                 f"layers {numbers} and queries {positions} came; "
                 "layers count from 1 (0 is the input), queries from 0"
             )
-        put = functools.partial(object.__setattr__, self)
-        put("scores", checks.as_read_only(array))
-        put("tokens", checks.as_tokens(tokens, array.shape[2]))
-        put("layers", numbers)
-        put("queries", positions)
-        put("method", method)
-        put("settings", freeze_settings(settings))
-        put("saturated", marks)
-        put("origin", check_origin(origin, array.shape[2]))
+        self._set(
+            scores=checks.as_read_only(array),
+            tokens=checks.as_tokens(tokens, array.shape[2]),
+            layers=numbers,
+            queries=positions,
+            method=method,
+            settings=freeze_settings(settings),
+            saturated=marks,
+            origin=check_origin(origin, array.shape[2]),
+        )
 
     def normalized(self) -> Self:
-        """The same with rows that sum to one, as in the original code of the paper.
+        """Return the scores with rows that sum to one, as in the original code of the paper.
 
-        `scores / scores.sum(token)`; a row of zeros stays zero. A row with an infinite score has
-        no share to give and is an InputError.
+        `scores / scores.sum(token)`; a row of zeros stays zero. A row with an infinite score is an
+        InputError.
 
         >>> import attnflow as af
         >>> t = af.rollout(af.AttentionGraph([[[2.0, 2.0], [0.0, 0.0]]]))
@@ -135,20 +134,19 @@ class TokenAttention:
         array([[[0.5, 0.5],
                 [0. , 0. ]]])
         """
-        sums = self.scores.sum(axis=2, keepdims=True)
-        if not np.isfinite(sums).all():
-            a, b, _ = np.unravel_index(np.argmin(np.isfinite(sums)), sums.shape)
+        largest = self.scores.max(axis=2, keepdims=True)
+        if not np.isfinite(largest).all():
+            a, b, _ = np.unravel_index(np.argmax(largest), largest.shape)
             raise InputError(
                 f"layer {self.layers[a]}, query {self.queries[b]} has an infinite score and cannot "
-                "be normalised; ask for queries that reach no token over unbounded edges alone"
+                "be normalized. Compute only queries without an unbounded path to a token"
             )
-        scores = self.scores / np.where(sums > 0, sums, 1.0)
+        # Scaling by a power of two is exact, and the sum of a row cannot overflow afterwards.
+        scores = np.ldexp(self.scores, -np.frexp(largest)[1])
+        scores /= np.where(largest > 0, scores.sum(axis=2, keepdims=True), 1.0)
         scores.setflags(write=False)
-        changed: dict[str, Any] = {
-            "scores": scores,
-            "settings": {**self.settings, "normalized": True},
-        }
-        return type(self)(**(self._fields() | changed))
+        settings = {**self.settings, "normalized": True}
+        return dataclasses.replace(self, scores=scores, settings=settings)
 
     def row(self, layer: int, query: int) -> NDArray[np.float64]:
         """Scores (token) of one position of one layer, both numbered as in `layers`, `queries`.
@@ -205,14 +203,14 @@ class TokenAttention:
         read = read_words(self.tokens, text, self.origin)
         scores, numbers = words.merged(self.scores, self.queries, read.words, rows=queries)
         scores.setflags(write=False)
-        changed: dict[str, Any] = {
-            "scores": scores,
-            "tokens": read.names,
-            "queries": numbers,
-            "settings": {**self.settings, "words": queries},
-            "origin": read.origin,
-        }
-        return type(self)(**(self._fields() | changed))
+        return dataclasses.replace(
+            self,
+            scores=scores,
+            tokens=read.names,
+            queries=numbers,
+            settings={**self.settings, "words": queries},
+            origin=read.origin,
+        )
 
     def to_grid(self, query: int = 0) -> NDArray[np.float64]:
         """Scores (layer, row, column) of one position over the patches of an image.
@@ -240,49 +238,6 @@ class TokenAttention:
         place = _place(query, "query", self.queries)
         patches = self.scores[:, place, grid.prefix : grid.prefix + grid.size]
         return patches.reshape(len(self.layers), grid.rows, grid.columns)
-
-    def save(self, path: storage.PathLike) -> None:
-        """Write to a .npz or .safetensors file, whichever the name says."""
-        storage.write(
-            path,
-            {
-                "scores": self.scores,
-                "layers": np.array(self.layers),
-                "queries": np.array(self.queries),
-                "tokens": self.tokens,
-                "method": self.method,
-                "settings": settings_to_json(self.settings),
-                "saturated": np.array(self.saturated),
-                **origin_to_record(self.origin),
-            },
-        )
-
-    @classmethod
-    def load(cls, path: storage.PathLike) -> Self:
-        """Read what `save` wrote."""
-        names = ("scores", "tokens", "layers", "queries", "method", "settings", "saturated")
-        record: dict[str, Any] = {**storage.read(path, required=names, optional=("origin",))}
-        with storage.naming_file(path):
-            record["settings"] = settings_from_json(record["settings"])
-            record["origin"] = origin_from_record(record.get("origin"))
-            return cls(**record)
-
-    def _fields(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__slots__}
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # Through the constructor, so that copies from other processes are read-only as well.
-        fields = self._fields() | {"settings": thaw_settings(self.settings)}
-        return functools.partial(type(self), **fields), ()
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, TokenAttention):
-            return NotImplemented
-        mine, theirs = self._fields(), other._fields()
-        return np.array_equal(mine.pop("scores"), theirs.pop("scores")) and mine == theirs
-
-    def __hash__(self) -> int:
-        return hash((self.tokens, self.layers, self.queries, self.method))
 
     def __repr__(self) -> str:
         layers, queries, tokens = self.scores.shape
