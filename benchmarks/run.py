@@ -17,6 +17,7 @@ import forward_pass
 import graphs
 import machine
 import one_query
+import page_speed
 import paper_tables
 import plan
 import report
@@ -79,6 +80,7 @@ def _of_models(chosen: plan.Plan) -> dict[str, Callable[[], report.Section]]:
         "rollout of long inputs": partial(segment_rollout.section, chosen),
         "the paper's tables": partial(paper_tables.section, chosen),
         **({"the local app": app_load.section} if app_load.is_possible() else {}),
+        **({"the page": page_speed.section} if page_speed.is_possible() else {}),
     }
 
 

@@ -46,6 +46,7 @@ def test_a_quick_run_measures_no_model(benchmarks: Any):
         "rollout of long inputs",
         "the paper's tables",
         "the local app",
+        "the page",
     ]
 
 
@@ -77,3 +78,13 @@ def test_the_app_under_load_tells_latency_errors_and_memory(
     table = found.blocks[1]
     for what in ("requests", "p95", "answered from the cache", "memory at the end"):
         assert f"| {what} | " in table
+
+
+def test_the_page_in_a_browser_tells_first_picture_and_hover(benchmarks: Any):
+    part = benchmarks("page_speed")
+    if not part.is_possible():
+        pytest.skip("there is no Chromium here; ATTNFLOW_CHROMIUM may name one")
+    found = part.section(tokens=24, layers=3, rounds=2)
+    (finding,) = found.findings
+    assert finding.what == "the page, 24 tokens, 3 layers: first picture, hover"
+    assert "| hover, median | " in found.blocks[1]

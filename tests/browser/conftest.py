@@ -1,6 +1,6 @@
 """A page in a real browser that is watched; the browser is the one of `tests/chromium.py`."""
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +8,13 @@ import numpy as np
 import pytest
 
 import attnflow as af
+from attnflow import view as view_package
 from attnflow.types import random_attention
 from attnflow.view import to_html
 
+SOURCES = Path(__file__).parents[2] / "page" / "src"
+STATIC = Path(view_package.__file__).with_name("static")
+MODULES = "http://modules.test"
 TEXT = "The keys are on the old table"
 TOKENS = ("[CLS]", "the", "key", "##s", "are", "on", "the", "old", "table")
 
@@ -46,7 +50,7 @@ class View:
 
     def drawn(self) -> None:
         """Wait for the first picture, and for what two more frames draw."""
-        first = "performance.getEntriesByName('attnflow-first-picture').length"
+        first = "() => performance.getEntriesByName('attnflow-first-picture').length"
         self.page.wait_for_function(first)
         self.settled()
 
@@ -106,7 +110,7 @@ class View:
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Head and rows of the table that screen readers read."""
-        self.page.wait_for_timeout(250)  # it is drawn when nothing has moved for 150 ms
+        self.page.locator(".table:not([aria-busy])").wait_for(state="attached")
         return self.page.locator(".table table").evaluate(
             """(table) => [
                 [...table.tHead.rows[0].cells].map((cell) => cell.textContent),
@@ -153,17 +157,22 @@ def attention() -> af.Attention:
     return af.Attention(weights, TOKENS, origin=af.Origin(text=TEXT))
 
 
-@pytest.fixture(scope="session")
-def modules() -> Callable[[Any, Sequence[str]], None]:
-    """Load the page's own functions into a view: `modules(view, names)` puts them into `own`."""
-    from attnflow.view._modules import joined
+@pytest.fixture
+def modules(browser: Any) -> Generator[Any]:
+    """An empty page that can import modules of `page/src`, as "/ui/dom.js", and built scripts."""
+    context = browser.new_context()
+    page = context.new_page()
 
-    def load(view: View, names: Sequence[str]) -> None:
-        # Run by the browser's own door for testing: the page's policy lets no other script in.
-        source = joined().replace("export default", "const byDefault =")
-        view.page.evaluate(f"() => {{ {source}\nglobalThis.own = {{ {', '.join(names)} }}; }}")
+    def fulfill(route: Any) -> None:
+        name = route.request.url.removeprefix(f"{MODULES}/")
+        file = (STATIC if name.startswith("static/") else SOURCES) / name.removeprefix("static/")
+        route.fulfill(path=file, content_type="text/javascript; charset=utf-8")
 
-    return load
+    page.route(f"{MODULES}/*/**", fulfill)
+    page.route(f"{MODULES}/", lambda route: route.fulfill(content_type="text/html"))
+    page.goto(f"{MODULES}/")
+    yield page
+    context.close()
 
 
 @pytest.fixture(scope="session")

@@ -73,9 +73,9 @@ def test_going_back_from_a_request_that_runs_leaves_an_empty_page(app: Any) -> N
     page.fill("#text", "the keys")
     page.click("#explain")
     page.locator("#cancel").wait_for()
-    page.go_back()
+    with page.expect_event("requestfailed"):
+        page.go_back()
     page.locator("#cancel").wait_for(state="hidden")
-    page.evaluate("new Promise((done) => setTimeout(done, 50))")
     assert page.locator("#status").inner_text() == ""
     assert page.locator("#work").is_hidden()
     assert page.input_value("#text") == ""

@@ -7,6 +7,7 @@ import pytest
 
 import attnflow as af
 from attnflow.types import random_attention
+from attnflow.view import page_data
 
 N = 9  # tokens of the attention that is shown
 
@@ -37,21 +38,21 @@ def test_a_hover_lights_up_where_a_node_draws_from(view: Any, attention: Any) ->
     assert not tip.is_visible()
 
 
-def test_what_runs_down_the_edges_of_rollout_adds_up(
-    view: Any, attention: Any, modules: Any
-) -> None:
+def test_what_runs_down_the_edges_of_rollout_adds_up(attention: Any, modules: Any) -> None:
     """One leaves the node, and one arrives at each layer below: nothing is lost on the way."""
-    seen = view(attention)
-    modules(seen, ["Scores", "Slices", "Level", "traced"])
-    sums = seen.page.evaluate(
-        """() => {
-            const data = JSON.parse(document.getElementById("attnflow-data").textContent);
-            const scores = new own.Scores(data, new own.Slices(() => {}));
+    sums = modules.evaluate(
+        """async (data) => {
+            const { Scores } = await import("/compute/scores.js");
+            const { Slices } = await import("/compute/scheduler.js");
+            const { Level } = await import("/compute/level.js");
+            const { traced } = await import("/compute/highlight.js");
+            const scores = new Scores(data, new Slices(() => {}));
             const at = { layer: 3, node: 2 };
-            const level = new own.Level(data, false);
-            const blocks = own.traced(scores, "rollout", level, at, 4, scores.defaults, 0);
+            const level = new Level(data, false);
+            const blocks = traced(scores, "rollout", level, at, 4, scores.defaults, 0);
             return blocks.map(({ from, values }) => [from, values.reduce((a, b) => a + b, 0)]);
-        }"""
+        }""",
+        page_data(attention),
     )
     below = {layer: total for layer, total in sums if layer <= 3}
     assert below == {layer: pytest.approx(1, abs=1e-4) for layer in (1, 2, 3)}

@@ -1,6 +1,5 @@
-"""512 tokens of 12 layers: the page stays fluid."""
+"""512 tokens of 12 layers: drawn on a canvas, in part; benchmarks/page_speed.py times it."""
 
-import statistics
 from typing import Any
 
 import numpy as np
@@ -9,9 +8,6 @@ import pytest
 import attnflow as af
 from attnflow.types import random_attention
 from attnflow.view import to_html
-
-# Milliseconds. What else runs on the machine only ever adds to them, so the best of a few counts.
-FIRST_PICTURE, HOVER, ROUNDS = 1500, 50, 5
 
 
 @pytest.fixture(scope="module")
@@ -26,33 +22,14 @@ def html(long: af.Attention) -> str:
     return to_html(long, heads=False)
 
 
-def test_the_first_picture_comes_soon(view: Any, html: str) -> None:
-    taken: list[float] = []
-    for _ in range(ROUNDS):
-        seen = view(html)
-        mark = "performance.getEntriesByName('attnflow-first-picture')[0].startTime"
-        taken.append(seen.page.evaluate(mark))
-        seen.context.close()
-        if taken[-1] < FIRST_PICTURE:
-            break
-    assert min(taken) < FIRST_PICTURE
-
-
-def test_a_hover_is_answered_at_once(view: Any, html: str) -> None:
+def test_a_hover_highlights_the_edges_of_a_node(view: Any, html: str) -> None:
     seen = view(html)
-    medians: list[float] = []
-    for number in range(ROUNDS):
-        taken: list[float] = []
-        for step in range(12):
-            seen.page.mouse.move(150 + 80 * step + number, 340 + 35 * (step % 9))
-            seen.page.wait_for_timeout(150)
-            measured = "performance.getEntriesByName('attnflow-hover').map((e) => e.duration)"
-            taken.extend(seen.page.evaluate(measured))
-        assert len(taken) >= 8
-        medians.append(statistics.median(taken))
-        if medians[-1] < HOVER:
-            break
-    assert min(medians) < HOVER
+    before = seen.notes("raw")
+    seen.panel("raw").locator(".inner").hover(position={"x": 500, "y": 120})
+    seen.settled()
+    assert seen.page.locator(".tooltip").is_visible()
+    assert seen.notes("raw") != before
+    assert not seen.caption().startswith("Layer 12, position 0 ")
 
 
 def test_weak_edges_are_left_out_and_counted(view: Any, html: str) -> None:

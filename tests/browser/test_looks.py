@@ -9,7 +9,7 @@ import pytest
 import attnflow as af
 from attnflow.importance import Importance, Prediction
 from attnflow.types import random_attention
-from attnflow.view import to_html
+from attnflow.view import page_data, to_html
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 VIEWS = ["graph", "heatmap", "text", "table"]
@@ -255,8 +255,8 @@ def test_bars_and_borders_of_controls_stand_out(
     view: Any, attention: Any, modules: Any, theme: str
 ) -> None:
     seen = view(attention, state="methods=raw", context={"color_scheme": theme.lower()})
-    modules(seen, [theme])
-    palette = seen.page.evaluate(f"own.{theme}")
+    imported = "async (name) => (await import('/draw/theme.js'))[name]"
+    palette = modules.evaluate(imported, theme)
     for colour in ("muted", "raw", "rollout", "flow", "importance0", "importance1"):
         assert _ratio(palette[colour], palette["paper"]) >= 3, colour
     muted = [int(palette["muted"][at : at + 2], 16) for at in (1, 3, 5)]
@@ -277,15 +277,15 @@ def test_headings_go_below_those_of_the_page_around(
     seen = view(attention)
     assert seen.page.locator("h1").count() == 1
     assert seen.page.locator("h2").count() == 3
-    modules(seen, ["mount"])
-    levels = seen.page.evaluate(
-        """() => {
-            const data = JSON.parse(document.getElementById("attnflow-data").textContent);
+    levels = modules.evaluate(
+        """async (data) => {
+            const { mount } = await import("/static/widget.js");
             const place = document.body.appendChild(document.createElement("div"));
-            own.mount(place, data);
+            mount(place, data);
             const headings = place.firstChild.shadowRoot.querySelectorAll("h1, h2, h3");
             return [...headings].map((each) => each.tagName);
-        }"""
+        }""",
+        page_data(attention),
     )
     assert levels == ["H2", "H3", "H3", "H3"]
 

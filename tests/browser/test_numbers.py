@@ -8,6 +8,7 @@ import pytest
 import attnflow as af
 from attnflow.importance import Importance
 from attnflow.types import random_attention
+from attnflow.view import page_data
 
 METHODS = {
     "Raw attention": af.raw, "Attention rollout": af.rollout, "Attention flow": af.flow,
@@ -30,7 +31,6 @@ def test_a_head_alone_stands_at_the_layer_that_attends(
 ) -> None:
     seen = view(attention, state="layer=3&query=2&head=1")
     wanted = METHODS[title](attention, head=1).row(3, 2)
-    seen.page.wait_for_timeout(500)  # flow is solved here, in slices
     assert close(seen.column(title), wanted)
 
 
@@ -39,7 +39,6 @@ def test_another_residual_gives_another_graph(
     view: Any, attention: Any, close: Any, title: str
 ) -> None:
     seen = view(attention, state="layer=4&query=1&residual=0.25")
-    seen.page.wait_for_timeout(500)
     wanted = METHODS[title](attention.graph(residual=0.25)).row(4, 1)
     assert close(seen.column(title), wanted)
 
@@ -66,12 +65,8 @@ def test_importance_stands_beside_the_scores(view: Any, attention: Any, close: A
     assert close(seen.column("blank-out"), values)
 
 
-def test_maximum_flows_have_their_certificates(
-    view: Any, attention: Any, modules: Any, family: Any, certify: Any
-) -> None:
+def test_maximum_flows_have_their_certificates(modules: Any, family: Any, certify: Any) -> None:
     """Random graphs of all kinds; a flow of the page is checked by itself, and against Python's."""
-    seen = view(attention)
-    modules(seen, ["maxFlow", "maxFlowValue"])
     rng = np.random.default_rng(11)
     for _ in range(3):
         graph = af.AttentionGraph(family(rng))
@@ -79,13 +74,14 @@ def test_maximum_flows_have_their_certificates(
         sink = int(rng.integers(graph.sizes[0]))
         # JSON has no infinity, so it travels as a number that no weight is.
         sent = [np.where(np.isinf(w), -1.0, w).ravel().tolist() for w in graph.layers]
-        found = seen.page.evaluate(
-            """([layers, sizes, source, sink]) => {
+        found = modules.evaluate(
+            """async ([layers, sizes, source, sink]) => {
+                const { maxFlow, maxFlowValue } = await import("/compute/maxflow.js");
                 const bound = (weight) => (weight < 0 ? Infinity : weight);
                 const capacities = layers.map((layer) => Float64Array.from(layer, bound));
-                const pair = own.maxFlow(capacities, sizes, source, sink);
+                const pair = maxFlow(capacities, sizes, source, sink);
                 const lists = (arrays) => arrays.map((each) => [...each]);
-                const alone = own.maxFlowValue(capacities, sizes, source, sink);
+                const alone = maxFlowValue(capacities, sizes, source, sink);
                 return { ...pair, flows: lists(pair.flows), cut: lists(pair.cut), alone };
             }""",
             [sent, list(graph.sizes), source, sink],
@@ -106,14 +102,13 @@ def test_maximum_flows_have_their_certificates(
         assert np.isclose(solved.value, wanted.value, rtol=1e-9, atol=1e-12)
 
 
-def test_the_strongest_edges_are_the_strongest(view: Any, attention: Any, modules: Any) -> None:
-    seen = view(attention)
-    modules(seen, ["strongestEdges"])
+def test_the_strongest_edges_are_the_strongest(modules: Any) -> None:
     values = np.random.default_rng(2).random(40_000).astype(np.float32)
-    found = seen.page.evaluate(
-        """(values) => {
+    found = modules.evaluate(
+        """async (values) => {
+            const { strongestEdges } = await import("/compute/top-edges.js");
             const block = { from: 1, to: 0, columns: 200, values: Float32Array.from(values) };
-            const { edges, left, leftShare } = own.strongestEdges([block], 500);
+            const { edges, left, leftShare } = strongestEdges([block], 500);
             const places = edges.map(({ above, below }) => 200 * above + below);
             return { places, left, leftShare };
         }""",
@@ -126,16 +121,13 @@ def test_the_strongest_edges_are_the_strongest(view: Any, attention: Any, module
     assert found["leftShare"] == pytest.approx(1 - values[chosen].sum() / values.sum(), abs=1e-6)
 
 
-def test_of_equal_edges_some_of_every_layer_are_drawn(
-    view: Any, attention: Any, modules: Any
-) -> None:
-    seen = view(attention)
-    modules(seen, ["strongestEdges"])
-    layers = seen.page.evaluate(
-        """() => {
+def test_of_equal_edges_some_of_every_layer_are_drawn(modules: Any) -> None:
+    layers = modules.evaluate(
+        """async () => {
+            const { strongestEdges } = await import("/compute/top-edges.js");
             const values = new Float32Array(10000).fill(0.01);
             const blocks = [1, 2, 3].map((from) => ({ from, to: from - 1, columns: 100, values }));
-            return own.strongestEdges(blocks, 600).edges.map((edge) => edge.block.from);
+            return strongestEdges(blocks, 600).edges.map((edge) => edge.block.from);
         }"""
     )
     assert 300 < len(layers) <= 600
@@ -177,27 +169,30 @@ def test_a_graph_of_layers_of_other_sizes_is_drawn_to_its_tokens(view: Any, clos
 @pytest.mark.parametrize("words", [False, True])
 @pytest.mark.parametrize(("layer", "node"), [(3, 20), (1, 5), (0, 2)])
 def test_edges_that_are_left_out_are_counted_as_numpy_counts_them(
-    view: Any, modules: Any, words: bool, layer: int, node: int
+    modules: Any, words: bool, layer: int, node: int
 ) -> None:
     """Causal attention, half of whose edges have no weight: those are not left out."""
     size = 40
     tokens = [f"##t{at}" if at % 4 == 1 else f"t{at}" for at in range(size)]
     text = "".join(token[2:] if token[:2] == "##" else f" {token}" for token in tokens).strip()
     weights = random_attention(4, 1, size, causal=True, tokens=tokens).weights
-    seen = view(af.Attention(weights, tokens, origin=af.Origin(text=text)))
-    modules(seen, ["Scores", "Slices", "Level", "traced", "strongestEdges"])
-    found = seen.page.evaluate(
-        """([words, layer, position]) => {
-            const data = JSON.parse(document.getElementById("attnflow-data").textContent);
-            const scores = new own.Scores(data, new own.Slices(() => {}));
-            const level = new own.Level(data, words);
+    data = page_data(af.Attention(weights, tokens, origin=af.Origin(text=text)))
+    found = modules.evaluate(
+        """async ([data, words, layer, position]) => {
+            const { Scores } = await import("/compute/scores.js");
+            const { Slices } = await import("/compute/scheduler.js");
+            const { Level } = await import("/compute/level.js");
+            const { traced } = await import("/compute/highlight.js");
+            const { strongestEdges } = await import("/compute/top-edges.js");
+            const scores = new Scores(data, new Slices(() => {}));
+            const level = new Level(data, words);
             const at = { layer, node: level.nodeOf(position) };
-            const blocks = own.traced(scores, "rollout", level, at, 4, scores.defaults, 0.2);
-            const { edges, left, leftShare } = own.strongestEdges(blocks, 400, 0.2);
+            const blocks = traced(scores, "rollout", level, at, 4, scores.defaults, 0.2);
+            const { edges, left, leftShare } = strongestEdges(blocks, 400, 0.2);
             const sum = edges.reduce((sum, { value }) => sum + value, 0);
             return { shown: edges.length, left, leftShare, sum, words: data.words.pieces };
         }""",
-        [words, layer, node],
+        [data, words, layer, node],
     )
     pieces = found["words"] if words else [[at] for at in range(size)]
     assert len(pieces) == (30 if words else size)
@@ -225,17 +220,14 @@ def attention_layers(weights: Any) -> list[Any]:
     return [0.5 * each.mean(axis=0) + 0.5 * np.eye(each.shape[-1]) for each in np.asarray(weights)]
 
 
-def test_what_was_solved_is_kept_for_a_while_and_not_for_ever(
-    view: Any, attention: Any, modules: Any
-) -> None:
-    seen = view(attention)
-    modules(seen, ["Scores", "Slices"])
-    kept = seen.page.evaluate(
-        """() => {
-            const data = JSON.parse(document.getElementById("attnflow-data").textContent);
-            const slices = new own.Slices(() => {});
+def test_what_was_solved_is_kept_for_a_while_and_not_for_ever(attention: Any, modules: Any) -> None:
+    kept = modules.evaluate(
+        """async (data) => {
+            const { Scores } = await import("/compute/scores.js");
+            const { Slices } = await import("/compute/scheduler.js");
+            const slices = new Slices(() => {});
             slices.started = true;
-            const { flows } = new own.Scores(data, slices);
+            const { flows } = new Scores(data, slices);
             for (let step = 1; step < 30; step++) {
                 const settings = { head: -1, residual: step / 100 };
                 for (const _ of flows.solveRow(1, 0, settings));
@@ -243,6 +235,7 @@ def test_what_was_solved_is_kept_for_a_while_and_not_for_ever(
             }
             const last = flows.known(1, 0, { head: -1, residual: 0.29 });
             return [flows.rows.size, flows.pairs.size, last.length];
-        }"""
+        }""",
+        page_data(attention),
     )
     assert kept == [8, 4, 9]

@@ -67,11 +67,5 @@ def test_the_frame_of_a_notebook_is_as_high_as_the_page(
 
 def _fits(page: Any, at: int) -> None:
     """Wait for a frame to be as high as its content, and no higher."""
-    outside = inside = 0.0
-    for _ in range(50):
-        outside = page.locator("iframe").nth(at).bounding_box()["height"]
-        inside = page.frames[at + 1].evaluate("document.body.getBoundingClientRect().height")
-        if 0 <= outside - inside < 2:
-            return
-        page.wait_for_timeout(50)
-    raise AssertionError(f"the frame has {outside} pixels, its page {inside}")
+    rest = "innerHeight - document.body.getBoundingClientRect().height"
+    page.frames[at + 1].wait_for_function(f"() => 0 <= {rest} && {rest} < 2")

@@ -16,7 +16,7 @@ from attnflow.importance import Importance, Prediction
 from attnflow.types import random_attention
 from attnflow.view import page_data
 from attnflow.view._data import VERSION
-from attnflow.view._modules import page_file
+from attnflow.view._static import static_file
 
 Decoded = Callable[[dict[str, Any]], NDArray[np.float64]]
 TOKENS = ["[CLS]", "the", "key", "##s"]
@@ -311,5 +311,5 @@ def test_the_residual_is_that_of_graphs(attention: af.Attention) -> None:
 
 
 def test_the_pages_script_reads_documents_of_this_version() -> None:
-    (read,) = re.findall(r"data\.version !== (\d+)", page_file("widget.js"))
+    (read,) = re.findall(r"\.version!==(\d+)", static_file("widget.js"))
     assert int(read) == VERSION

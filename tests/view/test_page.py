@@ -12,7 +12,7 @@ import pytest
 import attnflow as af
 from attnflow.types import random_attention
 from attnflow.view import page_data, to_html
-from attnflow.view._modules import joined, page_file
+from attnflow.view._static import static_file
 
 DocumentOf = Callable[[str], dict[str, Any]]
 HOSTILE = [
@@ -56,9 +56,9 @@ def test_the_page_holds_the_document(attention: af.Attention, document_of: Docum
 def test_the_page_holds_script_and_style_whole(attention: af.Attention) -> None:
     page = to_html(attention)
     assert page.startswith("<!doctype html>")
-    assert joined("page-start.js") in page
-    assert page_file("page.css") in page
-    assert "{{" not in page.replace(joined("page-start.js"), "")
+    assert static_file("page.js") in page
+    assert static_file("page.css") in page
+    assert "{{" not in page.replace(static_file("page.js"), "")
 
 
 def test_the_same_input_gives_the_same_page(attention: af.Attention) -> None:

@@ -5,6 +5,7 @@ import json
 import re
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 import attnflow as af
 from attnflow.types import random_attention
 from attnflow.view import page_data, show, to_html
-from attnflow.view._modules import joined, page_file
+from attnflow.view._static import static_file
 from attnflow.view._widget import Frame, _widget_class
 
 
@@ -32,16 +33,17 @@ def without_anywidget(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_the_widget_has_the_document_and_the_script(attention: af.Attention) -> None:
     widget: Any = show(attention, layer=1)
     assert json.loads(widget.data) == page_data(attention, layer=1)
-    assert widget._esm == joined()
+    assert widget._esm == static_file("widget.js")
     assert "data" in widget.get_state()
     bundle = widget._repr_mimebundle_()[0]
     assert "application/vnd.jupyter.widget-view+json" in bundle
 
 
 def test_what_the_script_asks_of_the_widget_is_there(attention: af.Attention) -> None:
-    asked = set(re.findall(r"""model\.get\(["'](\w+)["']\)""", page_file("widget.js")))
-    assert "data" in asked
-    assert asked <= set(show(attention).get_state())
+    source = (Path(__file__).parents[2] / "page/src/widget.js").read_text(encoding="utf-8")
+    names = set(re.findall(r'model\.get\("(\w+)"\)', source))
+    assert "data" in names
+    assert names <= set(show(attention).get_state())
 
 
 def test_no_trait_goes_by_a_name_that_jupyter_reads_itself(attention: af.Attention) -> None:

@@ -1,6 +1,6 @@
 """`page_data`: all that a page shows, as one document of JSON.
 
-The fields, which the page's script reads (`page/`):
+The fields, which the page's script reads (`page/src`):
 
     version                number of this format
     title, text            headings; text is null where it is not known

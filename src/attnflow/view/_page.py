@@ -9,8 +9,8 @@ from typing import Any, Unpack
 
 from attnflow.view._data import Settings, page_data
 from attnflow.view._encoded import script_json
-from attnflow.view._modules import joined, page_file
 from attnflow.view._shown import Shown
+from attnflow.view._static import static_file
 
 _MARK = re.compile(r"\{\{(\w+)\}\}")
 # What the page may do: run its own script, and nothing that came with a token or a text; load and
@@ -70,16 +70,16 @@ def to_html(shown: Shown, **settings: Unpack[Settings]) -> str:
 
 def page_of(document: dict[str, Any]) -> str:
     """The page of a document that `page_data` made."""
-    script = joined("page-start.js")
+    script = static_file("page.js")
     parts = {
         "policy": _POLICY.format(script=_digest(script)),
         "title": html.escape(_tab_title(document)),
-        "style": page_file("page.css"),
+        "style": static_file("page.css"),
         "data": script_json(document),
         "script": script,
     }
     # In one pass, so that a mark in what is put in stays what it is.
-    return _MARK.sub(lambda mark: parts[mark[1]], page_file("page.html"))
+    return _MARK.sub(lambda mark: parts[mark[1]], static_file("page.html"))
 
 
 def _digest(script: str) -> str:

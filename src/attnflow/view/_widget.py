@@ -7,9 +7,9 @@ from typing import Any, Unpack
 
 from attnflow.view._data import Settings, page_data
 from attnflow.view._encoded import script_json
-from attnflow.view._modules import joined
 from attnflow.view._page import page_of
 from attnflow.view._shown import Shown
+from attnflow.view._static import static_file
 
 # Pixels until the page tells how high it is; chosen: six layers with toolbar and importance. This
 # stays where a notebook runs no script of an output: what is higher then scrolls in the frame.
@@ -79,7 +79,7 @@ def _widget_class() -> Any:
     class TokenAttentionView(anywidget.AnyWidget):
         """The page as a widget; `data` is the document as JSON text."""
 
-        _esm = joined()
+        _esm = static_file("widget.js")
         data = traitlets.Unicode("{}").tag(sync=True)
 
     return TokenAttentionView

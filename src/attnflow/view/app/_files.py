@@ -3,7 +3,7 @@
 import hashlib
 from dataclasses import dataclass
 
-from attnflow.view._modules import module_names, page_file
+from attnflow.view._static import static_file
 
 _TYPES = {
     "js": "text/javascript; charset=utf-8",
@@ -27,9 +27,11 @@ def files() -> dict[str, File]:
     >>> files()["/"].type
     'text/html; charset=utf-8'
     """
-    names = ["app.js", "app.css", *module_names()]
-    addresses = {f"/page/{name}": name for name in names}
-    return {address: _file(name) for address, name in {"/": "app.html", **addresses}.items()}
+    names = {
+        "/": "app.html",
+        **{f"/page/{name}": name for name in ("app.js", "app.css", "widget.js")},
+    }
+    return {address: _file(name) for address, name in names.items()}
 
 
 def made_file(text: str, suffix: str) -> File:
@@ -40,4 +42,4 @@ def made_file(text: str, suffix: str) -> File:
 
 
 def _file(name: str) -> File:
-    return made_file(page_file(name), name.rpartition(".")[2])
+    return made_file(static_file(name), name.rpartition(".")[2])

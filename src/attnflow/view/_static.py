@@ -1,0 +1,14 @@
+"""The page's scripts, styles and HTML, which `make page` builds from `page/src`."""
+
+import functools
+from importlib.resources import files
+
+
+@functools.cache
+def static_file(name: str) -> str:
+    """Return the text of a file of `static/`.
+
+    >>> static_file("page.html")[:15]
+    '<!doctype html>'
+    """
+    return (files("attnflow.view") / "static" / name).read_text(encoding="utf-8")
