@@ -1,22 +1,33 @@
-"""Packages that not everybody has: asked for before any work, and named where they are missing."""
+"""Optional packages: checked before any work, and named in the error where they are missing."""
 
 import importlib.util
 
 from attnflow.errors import MissingDependencyError
 
+# The optional dependencies of pyproject.toml, by extra; a test compares the two.
+EXTRAS = {
+    "models": ("safetensors>=0.4", "scipy>=1.11", "torch>=2.6", "transformers>=5,<5.23"),
+    "parquet": ("pyarrow>=15",),
+    "plot": ("matplotlib>=3.10",),
+    "safetensors": ("safetensors>=0.4",),
+    "serve": ("fastapi>=0.115", "uvicorn>=0.30"),
+    "view": ("anywidget>=0.9",),
+}
+
 
 def require(*packages: str, need: str, extra: str) -> None:
-    """Say what to install where one of `packages` is missing; nothing is loaded.
+    """Raise a MissingDependencyError where one of `packages` is not installed; import nothing.
 
-    `need` begins the sentence, and `extra` of attnflow brings them.
+    `need` begins the sentence; `extra` names the optional dependencies to install.
 
-    >>> require("nowhere", need="dreams need", extra="sleep")
+    >>> require("nowhere", need="pictures need", extra="plot")
     Traceback (most recent call last):
-    attnflow.errors.MissingDependencyError: dreams need nowhere, which is not installed; run pip
-    install "attnflow[sleep]"
+    attnflow.errors.MissingDependencyError: pictures need nowhere, which is not installed; run pip
+    install "matplotlib>=3.10"
     """
     for package in packages:
         if importlib.util.find_spec(package) is None:
+            requirements = " ".join(f'"{requirement}"' for requirement in EXTRAS[extra])
             raise MissingDependencyError(
-                f'{need} {package}, which is not installed; run pip install "attnflow[{extra}]"'
+                f"{need} {package}, which is not installed; run pip install {requirements}"
             )
