@@ -499,7 +499,7 @@ def test_a_missing_package_is_told_before_any_work(
     monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
     result = run("attend", "no/model", "text", "--out", tmp_path / "attention.npz")
     assert result.exit_code == 1
-    assert 'pip install "attnflow[models]"' in result.stderr
+    assert 'pip install "safetensors>=' in result.stderr
 
 
 def test_the_help_says_where_many_texts_go_and_what_is_off_by_default(run: Run) -> None:

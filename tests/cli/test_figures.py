@@ -153,7 +153,7 @@ def test_a_missing_matplotlib_is_told_first(
     )
     result = run("reproduce", figure, "--out", tmp_path)
     assert result.exit_code == 1
-    assert 'pip install "attnflow[plot]"' in result.stderr
+    assert 'pip install "matplotlib>=' in result.stderr
 
 
 def test_a_classifier_is_refused(run: Run, tmp_path: Path) -> None:

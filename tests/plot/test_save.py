@@ -130,7 +130,7 @@ def test_a_missing_matplotlib_is_told_before_any_work(
         lambda: plot.save(Figure(), "a.svg"),
     ]
     for call in calls:
-        with pytest.raises(af.MissingDependencyError, match=r'pip install "attnflow\[plot\]"'):
+        with pytest.raises(af.MissingDependencyError, match=r'pip install "matplotlib>='):
             call()
     assert plot.text(af.raw(attention), query=0).to_html()
 

@@ -160,8 +160,8 @@ def test_a_result_file_holds_the_promised_arrays(tmp_path: Path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"settings": np.array("{")}, "settings is '{'; JSON text is wanted"),
-        ({"settings": np.array("[]x")}, "JSON text is wanted"),
+        ({"settings": np.array("{")}, "settings must be JSON text, got '{'"),
+        ({"settings": np.array("[]x")}, "settings must be JSON text"),
         ({"method": np.array("sum")}, r"t\.npz: method is 'sum'"),
         ({"method": np.array([1, 2])}, r"t\.npz: method is array"),
         ({"tokens": np.array([1, 2, 3])}, r"t\.npz: token 0 is"),

@@ -1,6 +1,7 @@
 """Settings: how something was made, as a read-only mapping that JSON can hold."""
 
 import json
+import reprlib
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, TypeAlias, cast
@@ -17,15 +18,15 @@ def freeze_settings(settings: Settings | None) -> Settings:
     'mean'
     """
     try:
-        copy = json.loads(settings_to_json(settings or {}))
-    except (TypeError, ValueError) as reason:
+        copy = _frozen(json.loads(settings_to_json(settings or {})))
+    except (TypeError, ValueError, RecursionError) as reason:
         raise InputError(
-            f"settings {settings!r} cannot be written as JSON: {reason}. "
+            f"settings {reprlib.repr(settings)} cannot be written as JSON: {reason}. "
             "Use strings, numbers, booleans and lists of them"
         ) from reason
-    if not isinstance(copy, dict):
-        raise InputError(f"settings is {settings!r}; a mapping from names to values is wanted")
-    return cast("Settings", _frozen(cast("object", copy)))
+    if not isinstance(copy, Mapping):
+        raise InputError(f"settings must map names to values, got {reprlib.repr(settings)}")
+    return cast("Settings", copy)
 
 
 def thaw_settings(settings: Settings) -> dict[str, Any]:
@@ -62,12 +63,13 @@ def _plain_dict(value: object) -> object:
 
 
 def settings_from_json(stored: object) -> Settings:
-    """The settings in JSON text that was read; without a text, none."""
+    """Return the settings in JSON text from a file; none where `stored` is None."""
+    if stored is None:
+        return freeze_settings(None)
     try:
-        return (
-            freeze_settings(json.loads(str(stored)))
-            if stored is not None
-            else freeze_settings(None)
-        )
-    except json.JSONDecodeError as reason:
-        raise InputError(f"settings is {stored!r}; JSON text is wanted: {reason}") from reason
+        settings = json.loads(str(stored))
+    except (ValueError, RecursionError) as reason:
+        raise InputError(
+            f"settings must be JSON text, got {reprlib.repr(stored)}: {reason}"
+        ) from reason
+    return freeze_settings(settings)

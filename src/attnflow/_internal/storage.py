@@ -32,6 +32,7 @@ _Select: TypeAlias = Callable[[Iterable[str]], list[str]]
 # tokens. A compressed file of 1 MB can hold as much.
 _MAX_BYTES = 2**30
 _LIMIT = "ATTNFLOW_MAX_BYTES"
+_MESSAGE = 400  # characters; chosen: an error may quote the content of the file
 _STRING_BYTES = 80  # of a short Python string in a tuple
 
 
@@ -99,11 +100,15 @@ def read(
 
 @contextmanager
 def naming_file(path: PathLike) -> Generator[None]:
-    """Name the file in every InputError about its content."""
+    """Raise an InputError that names the file for every error about its content."""
     try:
         yield
-    except InputError as reason:
-        raise InputError(f"{path}: {reason}") from reason
+    # ValueError: an integer of too many digits in JSON. RecursionError: too many brackets.
+    except (ValueError, RecursionError) as reason:
+        message = str(reason)
+        if len(message) > _MESSAGE:
+            message = f"{message[: _MESSAGE // 2]} … {message[-_MESSAGE // 2 :]}"
+        raise InputError(f"{path}: {message}") from reason
 
 
 def _suffix(path: Path) -> str:

@@ -24,7 +24,7 @@ def replace_file(path: Path, content: bytes) -> None:
     advice = f"{earlier}. Make room or mend the folder, then run the same again: it goes on at the "
     with (
         storage.atomic_file(path, advice=f"{advice}last whole epoch") as draft,
-        draft.open("xb") as file,
+        draft.open("wb") as file,
     ):
         _ = file.write(content)
         file.flush()
