@@ -220,7 +220,7 @@ def test_options_about_an_answer_that_there_is_none_of_are_an_error(
         (["missing.npz", "--out", "page.html"], 1, "missing.npz does not exist"),
         (["text.txt", "--out", "page.html"], 2, "read its text with --file"),
         (["text.npz", "--out", "page.html"], 1, "text.npz is not a readable"),
-        (["importance.npz", "--out", "page.html"], 1, "importance.npz has no weights"),
+        (["importance.npz", "--out", "page.html"], 1, "importance.npz: expected weights"),
         (["--file", "words.html", "--out", "words.html"], 2, "is the file to read"),
         (["attention.npz", "--out", "page.html", "--model", "m"], 2, "has no meaning with a file"),
         (["attention.npz", "--out", "page.html", "--truncate"], 2, "has no meaning with a file"),

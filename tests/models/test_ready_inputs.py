@@ -134,9 +134,7 @@ def test_one_token_is_causal_where_the_model_says_so(family: str, causal: bool):
 @BOTH
 def test_a_missing_package_is_named(function: Any, package: str, monkeypatch: Any):
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
-    with pytest.raises(
-        af.MissingDependencyError, match=r'pip install .*"torch>='
-    ) as told:
+    with pytest.raises(af.MissingDependencyError, match=r'pip install .*"torch>=') as told:
         _ = function(None, None, "the cat")
     assert package in str(told.value)
 

@@ -367,7 +367,7 @@ def test_it_is_frozen_and_read_only():
 
 def test_a_file_of_one_text_says_who_reads_it(tmp_path: Path):
     af.Attention(S).save(tmp_path / "a.npz")
-    with pytest.raises(af.InputError, match=r"has no encoder.*Attention\.load reads it"):
+    with pytest.raises(af.InputError, match=r"expected encoder, .*Attention\.load reads it"):
         _ = af.EncoderDecoderAttention.load(tmp_path / "a.npz")
 
 

@@ -124,7 +124,7 @@ def test_a_file_with_a_gap_is_refused(tmp_path: Path):
 def test_a_file_of_attention_is_no_graph(tmp_path: Path):
     path = tmp_path / "a.npz"
     af.Attention(np.ones((1, 1, 1, 1))).save(path)
-    with pytest.raises(af.InputError, match=r"has no layer_1\. It holds causal, tokens, weights"):
+    with pytest.raises(af.InputError, match=r"expected layer_1, got causal, tokens, weights"):
         _ = af.AttentionGraph.load(path)
 
 

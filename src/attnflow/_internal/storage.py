@@ -73,11 +73,11 @@ def read(
 
     def select(names: Iterable[str]) -> list[str]:
         found = sorted(names)
-        if missing := [name for name in required if name not in found]:
+        if not set(required) <= set(found):
             hints = [hint for name, hint in (others or {}).items() if name in found]
             raise InputError(
-                f"{source}: expected {', '.join(required)}, got {', '.join(found) or 'nothing'}; "
-                f"missing: {', '.join(missing)}. {(*hints, 'Check that it is the right file')[0]}"
+                f"{source}: expected {', '.join(required)}, got {', '.join(found) or 'nothing'}. "
+                f"{(*hints, 'Check that it is the right file')[0]}"
             )
         patterns = (*required, *optional)
         return [name for name in found if any(fnmatch.fnmatchcase(name, p) for p in patterns)]

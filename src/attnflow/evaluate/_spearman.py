@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from attnflow._internal import checks
-from attnflow.errors import InputError, MissingDependencyError
+from attnflow._internal import checks, optional
+from attnflow.errors import InputError
 
 
 def spearman(x: ArrayLike, y: ArrayLike) -> NDArray[np.float64]:
@@ -46,12 +46,9 @@ def spearman(x: ArrayLike, y: ArrayLike) -> NDArray[np.float64]:
 
 
 def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    try:
-        from scipy.stats import rankdata
-    except ImportError as reason:
-        raise MissingDependencyError(
-            'ranks need scipy, which is not installed; run: pip install "attnflow[models]"'
-        ) from reason
+    optional.require("scipy", need="ranks need", extra="models")
+    from scipy.stats import rankdata
+
     return rankdata(values, axis=-1)
 
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from attnflow._internal import storage
+from attnflow._internal import optional, storage
 from attnflow._internal.settings import settings_to_json
-from attnflow.errors import InputError, MissingDependencyError
+from attnflow.errors import InputError
 
 if TYPE_CHECKING:
     from attnflow.types._layer_table import LayerTable
@@ -99,10 +99,5 @@ def _write(path: Path, columns: dict[str, list[Any]]) -> None:
 
 
 def _pyarrow() -> tuple[Any, Any]:
-    try:
-        return import_module("pyarrow"), import_module("pyarrow.parquet")
-    except ImportError as reason:
-        raise MissingDependencyError(
-            'a .parquet file needs pyarrow, which is not installed; run: pip install "pyarrow", or '
-            "choose a name that ends in .csv"
-        ) from reason
+    optional.require("pyarrow", need=".parquet files need", extra="parquet")
+    return import_module("pyarrow"), import_module("pyarrow.parquet")
