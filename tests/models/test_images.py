@@ -10,8 +10,8 @@ from small_models import IMAGES, attend, hf, inputs_for, rollout, small_model
 from torch import nn
 
 import attnflow as af
-from attnflow.models._inputs import Positions
-from attnflow.models._origin import described
+from attnflow.models.inputs._inputs import Positions
+from attnflow.models.inputs._positions import name_positions
 
 PREFIX = {
     "vit": ("[CLS]",),
@@ -114,7 +114,7 @@ def test_special_positions_after_the_patches_are_not_taken_for_a_prefix():
 def test_a_known_family_with_other_positions_has_no_grid():
     fields = {"pixel_values": torch.zeros(1, 3, 32, 32)}
     for count in (15, 16, 18):  # one class token and 16 patches are wanted
-        tokens, origin = described(small_model("vit"), fields, Positions(), count)
+        tokens, origin = name_positions(small_model("vit"), fields, Positions(), count)
         assert (tokens, origin) == (tuple(map(str, range(count))), None)
 
 

@@ -11,7 +11,7 @@ from small_models import attend, rollout
 from torch import nn
 
 import attnflow as af
-from attnflow.models import _plain
+from attnflow.models.capture import _hooks_modules
 
 
 def multihead_by_hand(model: Any, x: torch.Tensor) -> torch.Tensor:
@@ -134,7 +134,7 @@ def test_the_fast_path_is_off_while_its_modules_are_heard():
     # By itself: another ear turns it off too, by being there.
     model, calls = seeded(encoder), list[Any]()
     padding = torch.tensor([[False] * 7, [False] * 4 + [True] * 3, [False] * 6 + [True]])
-    with torch.no_grad(), _plain._multihead_ear(model, calls.append):
+    with torch.no_grad(), _hooks_modules._hook_multihead(model, calls.append):
         _ = model(X, src_key_padding_mask=padding)
     expected = encoder_by_hand(model, X, key_padding_mask=padding)
     torch.testing.assert_close(torch.stack([call.weights() for call in calls]), expected)

@@ -13,11 +13,11 @@ from torch import nn
 from torch.backends import mha
 
 import attnflow as af
-from attnflow.models._call import GivenWeights
 from attnflow.models._families import length_limit
-from attnflow.models._fused import beside
-from attnflow.models._interface import _answer
-from attnflow.models._plain import _FunctionCall, _multihead_ear
+from attnflow.models.capture._call import GivenWeights
+from attnflow.models.capture._extra_values import attend_with_extra_values
+from attnflow.models.capture._hooks_modules import _FunctionCall, _hook_multihead
+from attnflow.models.capture._hooks_transformers import _attention_function
 
 BOTH = pytest.mark.parametrize("function", [attend, rollout], ids=["attend", "rollout"])
 SIZES: dict[str, Any] = {"hidden_size": 16, "num_hidden_layers": 3, "num_attention_heads": 4}
@@ -278,7 +278,7 @@ def test_the_fast_path_is_put_back_by_the_last_who_listens():
     seen: list[bool] = []
 
     def first() -> None:
-        with _multihead_ear(nn.Linear(1, 1), lambda _: None):
+        with _hook_multihead(nn.Linear(1, 1), lambda _: None):
             first_in.set()
             assert second_in.wait(10)
         seen.append(mha.get_fastpath_enabled())
@@ -286,7 +286,7 @@ def test_the_fast_path_is_put_back_by_the_last_who_listens():
 
     def second() -> None:
         assert first_in.wait(10)
-        with _multihead_ear(nn.Linear(1, 1), lambda _: None):
+        with _hook_multihead(nn.Linear(1, 1), lambda _: None):
             second_in.set()
             assert first_out.wait(10)
         seen.append(mha.get_fastpath_enabled())
@@ -309,13 +309,15 @@ def test_a_product_is_on_the_device_of_what_was_multiplied():
     assert call.times(torch.ones(1, 3, 2, device="meta")).device.type == "meta"
     value = torch.ones(1, 2, 3, 4, device="meta")
     with pytest.raises(NotImplementedError, match="Cannot copy out of meta"):
-        _ = beside(lambda _q, _k, v, _heads: v, value, value, value, torch.ones(1, 3, 2))
+        _ = attend_with_extra_values(
+            lambda _q, _k, v, _heads: v, value, value, value, torch.ones(1, 3, 2)
+        )
 
 
 def test_attention_where_nobody_listens_says_so():
     q = torch.ones(1, 1, 2, 4)
     with pytest.raises(af.UnsupportedModelError, match="Linear attends where nobody listens"):
-        _ = _answer(nn.Linear(1, 1), q, q, q, None)
+        _ = _attention_function(nn.Linear(1, 1), q, q, q, None)
 
 
 # ---- families -------------------------------------------------------------------------------

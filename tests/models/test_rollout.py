@@ -11,9 +11,10 @@ from small_tokenizers import byte_level, tokenizer_for
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import attnflow as af
-from attnflow.models import _fused, _interface, _plain, _rolling
-from attnflow.models._call import GivenWeights
-from attnflow.models._inputs import Inputs, Positions
+from attnflow.models.capture import _extra_values, _hooks_modules, _hooks_transformers
+from attnflow.models.capture._call import GivenWeights
+from attnflow.models.inputs._inputs import Inputs, Positions
+from attnflow.models.segments import _accumulate
 
 # Within float error of single precision; the figure that is promised.
 CLOSE: Any = {"rtol": 0, "atol": 1e-5}
@@ -23,10 +24,10 @@ CLOSE: Any = {"rtol": 0, "atol": 1e-5}
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """The ways to multiply: through the fused kernel, and heads averaged block by block."""
     if request.param == "fused, head by head":
-        monkeypatch.setattr(_fused, "_AT_ONCE", 1)
+        monkeypatch.setattr(_extra_values, "_AT_ONCE", 1)
     if request.param == "by blocks":
-        monkeypatch.setattr(_interface, "FUSED_COLUMNS", 0)
-        monkeypatch.setattr(_plain, "FUSED_COLUMNS", 0)
+        monkeypatch.setattr(_hooks_transformers, "FUSED_COLUMNS", 0)
+        monkeypatch.setattr(_hooks_modules, "FUSED_COLUMNS", 0)
     return request.param
 
 
@@ -35,12 +36,14 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
 def test_heads_are_multiplied_some_at_a_time_with_their_own_masks(
     at_once: int, per_head: bool, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(_fused, "_AT_ONCE", at_once)
+    monkeypatch.setattr(_extra_values, "_AT_ONCE", at_once)
     random = torch.manual_seed(0)
     query, key, value = (torch.randn(1, 5, 4, 3, generator=random) for _ in range(3))
     mask = torch.randn(1, 5 if per_head else 1, 4, 4, generator=random)
     R = torch.randn(1, 4, 2, generator=random)
-    call = _plain._FunctionCall({"query": query, "key": key, "value": value, "attn_mask": mask})
+    call = _hooks_modules._FunctionCall(
+        {"query": query, "key": key, "value": value, "attn_mask": mask}
+    )
     weights = call.weights()
     torch.testing.assert_close(call.times(R), weights.mean(dim=1) @ R)
     torch.testing.assert_close(call.attended(), weights @ value)
@@ -150,9 +153,9 @@ def test_more_columns_than_the_kernel_takes_are_the_same(family: str, monkeypatc
     inputs = inputs_for(family, length=150)
     found = rollout(model, None, inputs)
     expected = af.rollout(attend(model, None, inputs))
-    assert found.scores.shape[2] > _interface.FUSED_COLUMNS
+    assert found.scores.shape[2] > _hooks_transformers.FUSED_COLUMNS
     np.testing.assert_allclose(found.scores, expected.scores, **CLOSE)
-    monkeypatch.setattr(_interface, "FUSED_COLUMNS", 1000)
+    monkeypatch.setattr(_hooks_transformers, "FUSED_COLUMNS", 1000)
     fused = rollout(model, None, inputs)
     np.testing.assert_allclose(fused.scores, expected.scores, **CLOSE)
 
@@ -187,14 +190,14 @@ def heard(product: torch.Tensor, *kept: list[bool] | None) -> list[af.TokenAtten
     examples, n, _ = product.shape
     sources = tuple(Positions(kept=None if each is None else np.array(each)) for each in kept)
     inputs = Inputs(forward={}, sources=sources, targets=None, single=False)
-    rolling = _rolling.Rolling(
+    accumulator = _accumulate.RolloutAccumulator(
         torch.nn.Linear(1, 1), inputs, ["tokens"], each=False, residual=0.5, layers=None,
         queries=None,
     )  # fmt: skip
     call = Given("layer", "self", torch.zeros(examples, 1, n, n))
     object.__setattr__(call, "product", product)
-    rolling.hear(call)
-    return rolling.results()
+    accumulator.receive(call)
+    return accumulator.results()
 
 
 def test_rows_of_padding_may_be_no_numbers():

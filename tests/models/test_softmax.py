@@ -8,8 +8,8 @@ import torch
 from small_models import attend, inputs_for, new_model, own_attention, small_model
 from torch.nn import functional
 
-from attnflow.models._collect import Block, Collector
-from attnflow.models._softmax import softmax_into
+from attnflow.models.capture._collect import Block, Collector
+from attnflow.models.capture._softmax import softmax_into
 from attnflow.types import Softmaxed
 
 SHAPE = (1, 2, 3, 3)
@@ -31,10 +31,10 @@ class Room:
 
 
 def run(attention: Any, scores: torch.Tensor = SCORES) -> tuple[Room, torch.Tensor]:
-    room = Room()
-    with torch.no_grad(), softmax_into(room, SHAPE) as softmax:
+    buffer = Room()
+    with torch.no_grad(), softmax_into(buffer, SHAPE) as softmax:
         weights = attention(scores)
-    return room, softmax.kept(weights)
+    return buffer, softmax.kept(weights)
 
 
 @pytest.mark.parametrize(
@@ -49,8 +49,8 @@ def run(attention: Any, scores: torch.Tensor = SCORES) -> tuple[Room, torch.Tens
     ],
 )
 def test_a_softmax_over_keys_writes_to_the_room(attention: Any):
-    room, weights = run(attention)
-    assert weights.data_ptr() == room.memory.data_ptr()
+    buffer, weights = run(attention)
+    assert weights.data_ptr() == buffer.memory.data_ptr()
     assert torch.equal(weights, SCORES.softmax(dim=-1))
 
 
@@ -65,8 +65,8 @@ def test_a_softmax_over_keys_writes_to_the_room(attention: Any):
     ],
 )
 def test_anything_else_does_not(attention: Any):
-    room, weights = run(attention)
-    assert room.asked == 0
+    buffer, weights = run(attention)
+    assert buffer.asked == 0
     assert torch.equal(weights, attention(SCORES))
 
 
@@ -79,16 +79,16 @@ def test_anything_else_does_not(attention: Any):
     ],
 )
 def test_what_was_changed_after_the_softmax_is_not_in_the_room(changed: Any):
-    room, weights = run(lambda scores: changed(functional.softmax(scores, dim=-1)))
-    assert weights.data_ptr() != room.memory.data_ptr()
+    buffer, weights = run(lambda scores: changed(functional.softmax(scores, dim=-1)))
+    assert weights.data_ptr() != buffer.memory.data_ptr()
     torch.testing.assert_close(weights, changed(functional.softmax(SCORES, dim=-1)))
 
 
 def test_a_second_softmax_leaves_what_the_first_wrote():
-    room, weights = run(
+    buffer, weights = run(
         lambda scores: functional.softmax(scores, dim=-1) - functional.softmax(2 * scores, dim=-1)
     )
-    assert room.asked == 1
+    assert buffer.asked == 1
     expected = functional.softmax(SCORES, dim=-1) - functional.softmax(2 * SCORES, dim=-1)
     torch.testing.assert_close(weights, expected)
 
@@ -96,9 +96,9 @@ def test_a_second_softmax_leaves_what_the_first_wrote():
 def test_a_block_takes_what_is_in_its_room_without_a_copy_and_grows():
     block, layers = Block(1), np.arange(12, dtype=np.float32).reshape(3, 2, 2)
     for layer in layers:
-        room = block.room(layer.shape)
-        room[...] = layer
-        block.add(room)
+        buffer = block.buffer(layer.shape)
+        buffer[...] = layer
+        block.add(buffer)
     assert block.softmaxed
     np.testing.assert_array_equal(block.taken(), layers)
     block.add(layers[0])

@@ -131,6 +131,20 @@ def as_ints(values: Iterable[int] | int, name: str) -> tuple[int, ...]:
     raise InputError(f"{name} is {values!r}; whole numbers are wanted")
 
 
+def as_distinct_ints(values: Iterable[int] | int, name: str) -> tuple[int, ...]:
+    """Integers, at least one and none of them twice; `name` says in errors what they are.
+
+    >>> as_distinct_ints([3, 1], "layers")
+    (3, 1)
+    """
+    numbers = as_ints(values, name)
+    if not numbers:
+        raise InputError(f"{name} is empty; leave it out for all")
+    if len(set(numbers)) != len(numbers):
+        raise InputError(f"{name} is {numbers}, which asks for some twice; name each once")
+    return numbers
+
+
 def as_int(value: object, name: str) -> int:
     """One whole number, also from NumPy.
 

@@ -10,8 +10,7 @@ from attnflow._internal import checks
 from attnflow.errors import InputError
 from attnflow.importance._batches import Row, batches
 from attnflow.importance._passes import answer_of, reading
-from attnflow.models._encode import inner_tokenizer, token_names
-from attnflow.models._inputs import check_vocabulary
+from attnflow.models.inputs import check_vocabulary, inner_tokenizer, token_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attnflow._internal import checks
 from attnflow.errors import InputError
-from attnflow.models._heard import is_pretrained
+from attnflow.models.inputs import is_pretrained
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, overload
 
 from attnflow.importance._ablate import Replace, changes, replacement
 from attnflow.importance._example import examples_of
-from attnflow.importance._passes import opened
 from attnflow.importance._question import Asking
+from attnflow.models.inputs import unwrap_compiled
 from attnflow.types import Importance
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from attnflow._internal.checks import Progress
     from attnflow.importance._score import Score
     from attnflow.importance._target import Target
-    from attnflow.models._prepare import Text
+    from attnflow.models.inputs import ModelInput
 
 
 @overload
@@ -68,7 +68,7 @@ def blank_out(
 def blank_out(
     model: nn.Module,
     tokenizer: Any,
-    text: Text,
+    text: ModelInput,
     *,
     target: Target = None,
     replace: Replace = "unk",
@@ -135,7 +135,7 @@ def blank_out(
     >>> blank_out(Counts(), None, ids, replace=0, score="logit").values
     array([0., 1., 1., 0.])
     """
-    model = opened(model)
+    model = unwrap_compiled(model)
     examples, single = examples_of(model, tokenizer, text, position=position, truncate=truncate)
     asking = Asking.of(model, tokenizer, score=score, target=target, count=len(examples))
     blank, name = replacement(model, tokenizer, replace, examples)

@@ -9,10 +9,17 @@ import numpy as np
 
 from attnflow._internal import checks
 from attnflow.errors import InputError, UnsupportedModelError
-from attnflow.models._encode import inner_tokenizer, token_names
-from attnflow.models._inputs import Inputs, Positions, arguments, has_decoder
-from attnflow.models._origin import described
-from attnflow.models._prepare import Text, prepare
+from attnflow.models.inputs import (
+    Inputs,
+    ModelInput,
+    Positions,
+    forward_parameters,
+    has_decoder,
+    inner_tokenizer,
+    name_positions,
+    prepare,
+    token_names,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,7 +64,7 @@ class Example:
 
 
 def examples_of(
-    model: nn.Module, tokenizer: Any, text: Text, *, position: int | None, truncate: bool
+    model: nn.Module, tokenizer: Any, text: ModelInput, *, position: int | None, truncate: bool
 ) -> tuple[list[Example], bool]:
     """The examples of what came, and whether one came and not a list of them."""
     several = isinstance(text, list | tuple)
@@ -73,7 +80,9 @@ def examples_of(
     return found, not several and len(found) == 1
 
 
-def _prepared(model: nn.Module, tokenizer: Any, text: Text, *, truncate: bool) -> Iterator[Inputs]:
+def _prepared(
+    model: nn.Module, tokenizer: Any, text: ModelInput, *, truncate: bool
+) -> Iterator[Inputs]:
     if not isinstance(text, list | tuple) or len(text) < 2:
         yield prepare(model, tokenizer, text, truncate=truncate)
         return
@@ -87,7 +96,7 @@ def _prepared(model: nn.Module, tokenizer: Any, text: Text, *, truncate: bool) -
 
 def _parameters(model: nn.Module) -> frozenset[str]:
     """Names of what a model takes; none of what is no model, which is refused elsewhere."""
-    return frozenset(arguments(model)) if hasattr(model, "forward") else frozenset()
+    return frozenset(forward_parameters(model)) if hasattr(model, "forward") else frozenset()
 
 
 def _split(reader: _Reader, inputs: Inputs, *, texts: bool) -> list[Example]:
@@ -171,7 +180,7 @@ class _Reader:
             kept = tuple(int(place) for place in np.flatnonzero(source.kept))
         if source.tokens is None and not read.is_floating_point():
             source = Positions(token_names(self.tokenizer, read[0, list(kept)].tolist()))
-        tokens, origin = described(self.model, {}, source, len(kept))
+        tokens, origin = name_positions(self.model, {}, source, len(kept))
         place = self._place(fields, read, kept)
         if place is not None and self.keeps and "logits_to_keep" not in fields:
             # From there on alone: logits of a whole vocabulary at every position are large.

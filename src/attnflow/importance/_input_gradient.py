@@ -10,9 +10,10 @@ from attnflow.importance._batches import Row, batches
 from attnflow.importance._embedding import answer_through
 from attnflow.importance._example import examples_of
 from attnflow.importance._gradient import Leaf, gradient
-from attnflow.importance._passes import opened, reading
+from attnflow.importance._passes import reading
 from attnflow.importance._question import Asking, Question
 from attnflow.importance._reduce import Reduce, checked_reduce, reduced, taken
+from attnflow.models.inputs import unwrap_compiled
 from attnflow.types import Importance
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from attnflow.importance._score import Score
     from attnflow.importance._target import Target
-    from attnflow.models._prepare import Text
+    from attnflow.models.inputs import ModelInput
 
 
 @overload
@@ -70,7 +71,7 @@ def input_gradient(
 def input_gradient(
     model: nn.Module,
     tokenizer: Any,
-    text: Text,
+    text: ModelInput,
     *,
     target: Target = None,
     score: Score = "difference",
@@ -133,7 +134,7 @@ def input_gradient(
     >>> input_gradient(model, None, ids, score="logit", reduce="input").values
     array([ 2., 12.])
     """
-    model, reduce = opened(model), checked_reduce(reduce, signed=signed)
+    model, reduce = unwrap_compiled(model), checked_reduce(reduce, signed=signed)
     examples, single = examples_of(model, tokenizer, text, position=position, truncate=truncate)
     asking = Asking.of(model, tokenizer, score=score, target=target, count=len(examples))
     rows = [Row(number) for number in range(len(examples))]

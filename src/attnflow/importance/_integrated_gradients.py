@@ -13,8 +13,9 @@ from attnflow.importance._batches import Row, batches
 from attnflow.importance._embedding import answer_through
 from attnflow.importance._example import Example, examples_of
 from attnflow.importance._gradient import Leaf, gradient
-from attnflow.importance._passes import Answer, opened, reading
+from attnflow.importance._passes import Answer, reading
 from attnflow.importance._question import Asking
+from attnflow.models.inputs import unwrap_compiled
 from attnflow.types import Importance
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from attnflow.importance._score import Score
     from attnflow.importance._target import Target
-    from attnflow.models._prepare import Text
+    from attnflow.models.inputs import ModelInput
 
 # Where the way begins: embeddings of nothing but zeros, or those of one token at every position.
 Baseline: TypeAlias = Literal["zero"] | Special | int
@@ -75,7 +76,7 @@ def integrated_gradients(
 def integrated_gradients(
     model: nn.Module,
     tokenizer: Any,
-    text: Text,
+    text: ModelInput,
     *,
     baseline: Baseline = "zero",
     steps: int = 50,
@@ -126,7 +127,7 @@ def integrated_gradients(
     >>> i.values.round(6), i.settings["whole"]
     (array([4., 4.]), 8.0)
     """
-    model = opened(model)
+    model = unwrap_compiled(model)
     steps = checks.as_int(steps, "steps")
     if steps < 1:
         raise InputError(f"steps is {steps}; 1 or more is wanted")

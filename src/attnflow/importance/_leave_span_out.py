@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal, cast, overload
 from attnflow.errors import InputError
 from attnflow.importance._ablate import Replace, changes, replacement
 from attnflow.importance._example import examples_of
-from attnflow.importance._passes import opened
 from attnflow.importance._question import Asking
 from attnflow.importance._spans import Spans, spans_of
+from attnflow.models.inputs import unwrap_compiled
 from attnflow.types import Importance, Origin, Span, word_names
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def leave_span_out(
     >>> i.tokens, i.values
     (('old key', 'the'), array([2., 0.]))
     """
-    model = opened(model)
+    model = unwrap_compiled(model)
     if not isinstance(cast("object", text), str | list | tuple):
         raise InputError(
             f"a {type(text).__name__} came; spans are characters, so the text itself is wanted"

@@ -7,14 +7,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from attnflow.errors import InputError, UnsupportedModelError
-from attnflow.models._door import require
-from attnflow.models._heard import is_pretrained
-from attnflow.models._inputs import accepted
-from attnflow.models._listen import (
-    as_written,
-    evaluating,
-    explaining,
-)
+from attnflow.models.capture import evaluation_mode, explain_failure, force_eager
+from attnflow.models.inputs import accepts, is_pretrained
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
@@ -31,15 +25,6 @@ class Answer(NamedTuple):
     placed: bool  # whether it answers at every position, and one of them was read
 
 
-def opened(model: nn.Module) -> nn.Module:
-    """The model as it was written, out of what torch.compile made of it.
-
-    Where torch is not installed, an error that says so.
-    """
-    require("torch")
-    return getattr(model, "_orig_mod", model)
-
-
 @contextlib.contextmanager
 def reading(model: nn.Module, *, gradients: bool) -> Generator[None]:
     """The model in evaluation, with or without gradients; afterwards all as it was."""
@@ -48,8 +33,8 @@ def reading(model: nn.Module, *, gradients: bool) -> Generator[None]:
     with (
         torch.inference_mode(mode=False),
         torch.set_grad_enabled(gradients),
-        evaluating(model),
-        as_written(),
+        evaluation_mode(model),
+        force_eager(),
     ):
         yield
 
@@ -84,10 +69,10 @@ def answer_of(model: nn.Module, fields: Mapping[str, Any], examples: Sequence[Ex
 
 
 def _run(model: nn.Module, fields: Mapping[str, Any]) -> Any:
-    with explaining(f"{type(model).__name__} does not run on the input", "call it by itself"):
+    with explain_failure(f"{type(model).__name__} does not run on the input", "call it by itself"):
         if "" in fields:  # the single argument of a plain module
             return model(fields[""])
-        named = is_pretrained(model) and accepted(model, "return_dict")
+        named = is_pretrained(model) and accepts(model, "return_dict")
         return model(**fields, **({"return_dict": True} if named else {}))
 
 

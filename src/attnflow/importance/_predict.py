@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any, overload
 
 from attnflow.importance._batches import Row, batches
 from attnflow.importance._example import examples_of
-from attnflow.importance._passes import answer_of, opened, reading
+from attnflow.importance._passes import answer_of, reading
 from attnflow.importance._prediction import Prediction
 from attnflow.importance._question import Asking
+from attnflow.models.inputs import unwrap_compiled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from attnflow.importance._target import Classes
-    from attnflow.models._prepare import Text
+    from attnflow.models.inputs import ModelInput
 
 # How many tokens of a vocabulary are told; chosen as what is read at a glance.
 _TOKENS_TOLD = 10
@@ -54,7 +55,7 @@ def predict(
 def predict(
     model: nn.Module,
     tokenizer: Any,
-    text: Text,
+    text: ModelInput,
     *,
     position: int | None = None,
     truncate: bool = False,
@@ -90,7 +91,7 @@ def predict(
     >>> round(p.probabilities["0"], 3)
     0.269
     """
-    model = opened(model)
+    model = unwrap_compiled(model)
     examples, single = examples_of(model, tokenizer, text, position=position, truncate=truncate)
     asking = Asking.of(model, tokenizer, score="probability", target=None, count=len(examples))
     rows = [Row(number) for number in range(len(examples))]

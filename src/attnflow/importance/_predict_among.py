@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from attnflow.errors import InputError
 from attnflow.importance._example import examples_of
-from attnflow.importance._passes import answer_of, opened, reading
+from attnflow.importance._passes import answer_of, reading
 from attnflow.importance._prediction import Prediction
 from attnflow.importance._question import Asking
+from attnflow.models.inputs import unwrap_compiled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,7 +55,7 @@ def predict_among(
     >>> found.label, list(found.probabilities)
     ('singular', ['plural', 'singular'])
     """
-    model = opened(model)
+    model = unwrap_compiled(model)
     examples, _ = examples_of(model, tokenizer, text, position=position, truncate=False)
     asking = Asking.of(model, tokenizer, score="probability", target=None, count=1)
     with reading(model, gradients=False):

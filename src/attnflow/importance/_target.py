@@ -10,7 +10,7 @@ import numpy as np
 
 from attnflow._internal import checks
 from attnflow.errors import InputError
-from attnflow.models._encode import inner_tokenizer, token_names
+from attnflow.models.inputs import inner_tokenizer, token_names
 
 if TYPE_CHECKING:
     from torch import nn

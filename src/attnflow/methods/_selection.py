@@ -128,7 +128,7 @@ def select(
     if layers is None:
         numbers = tuple(range(onto + 1, top + 1))
     else:
-        numbers = distinct(layers, "layers")
+        numbers = checks.as_distinct_ints(layers, "layers")
         for number in numbers:
             if not 1 <= number <= top:
                 raise InputError(f"layer {number} is asked for; layers are 1 to {top}")
@@ -156,7 +156,7 @@ def _queries(
                 "one array; ask for one layer at a time, or say which queries"
             )
         return tuple(range(sizes[layers[0]]))
-    positions = distinct(queries, "queries")
+    positions = checks.as_distinct_ints(queries, "queries")
     for layer, size in sizes.items():
         for position in positions:
             if not 0 <= position < size:
@@ -164,17 +164,3 @@ def _queries(
                     f"query {position} is asked for; layer {layer} has queries 0 to {size - 1}"
                 )
     return positions
-
-
-def distinct(values: Iterable[int] | int, name: str) -> tuple[int, ...]:
-    """Whole numbers, at least one and none of them twice; `name` says in errors what they are.
-
-    >>> distinct([3, 1], "layers")
-    (3, 1)
-    """
-    numbers = checks.as_ints(values, name)
-    if not numbers:
-        raise InputError(f"{name} is empty; leave it out for all")
-    if len(set(numbers)) != len(numbers):
-        raise InputError(f"{name} is {numbers}, which asks for some twice; name each once")
-    return numbers

@@ -7,13 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, overload
 import numpy as np
 
 from attnflow.errors import InputError, UnsupportedModelError
-from attnflow.models._call import ROLES
-from attnflow.models._collect import Collector
-from attnflow.models._door import require
-from attnflow.models._inputs import Positions, not_finite
-from attnflow.models._listen import listen
-from attnflow.models._origin import described, joined
-from attnflow.models._prepare import Text, prepare
+from attnflow.models._model import not_finite, unwrap_compiled
+from attnflow.models.capture import ROLES, Collector, capture_attention
+from attnflow.models.inputs import ModelInput, Positions, join_origins, name_positions, prepare
 from attnflow.types import Attention, EncoderDecoderAttention
 
 if TYPE_CHECKING:
@@ -22,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor, nn
 
-    from attnflow.models._generate import Generate
+    from attnflow.models.inputs import Generate
 
 Heads: TypeAlias = Literal["all", "mean"]
 AnyAttention: TypeAlias = "Attention | EncoderDecoderAttention"
@@ -64,7 +60,7 @@ def attend(
 def attend(
     model: nn.Module,
     tokenizer: Any,
-    text: Text,
+    text: ModelInput,
     *,
     target: str | list[str] | None = None,
     heads: Heads = "all",
@@ -119,14 +115,13 @@ def attend(
     >>> attend(model, None, {"input_ids": torch.tensor([[1, 2, 3, 4]])})
     Attention(layers=3, heads=2, tokens=4)
     """
-    require("torch")
     if not isinstance(cast("object", heads), str) or heads not in ("all", "mean"):
         raise InputError(f"heads is {heads!r}; use all or mean")
-    model = getattr(model, "_orig_mod", model)  # what torch.compile was given
+    model = unwrap_compiled(model)
     inputs = prepare(model, tokenizer, text, target=target, truncate=truncate, generate=generate)
     averaged = heads == "mean"
     collector = Collector(inputs, averaged=averaged, expected=_layers(model))
-    listen(model, inputs.forward, collector.hear)
+    capture_attention(model, inputs.forward, collector.receive)
     examples = range(len(collector.inputs.sources))
     found = [_result(model, collector, example, averaged=averaged) for example in examples]
     return found[0] if collector.inputs.single else found
@@ -153,9 +148,9 @@ def _result(
         if own is None or decoder is None or cross is None:
             raise _incomplete(model, {"encoder": own, "decoder": decoder, "cross": cross})
         target = target or Positions()
-        names, origin = described(model, inputs.forward, source, own.shape[-1])
-        more, origin_of_target = described(model, {}, target, decoder.shape[-1])
-        origin = joined(source, target, (origin, origin_of_target))
+        names, origin = name_positions(model, inputs.forward, source, own.shape[-1])
+        more, origin_of_target = name_positions(model, {}, target, decoder.shape[-1])
+        origin = join_origins(source, target, (origin, origin_of_target))
         return EncoderDecoderAttention(
             *(collector.known(example, each) for each in (own, decoder, cross)),
             source=names,
@@ -164,8 +159,8 @@ def _result(
             origin=origin,
         )
     except InputError as reason:
-        heard = [weights for weights in (own, decoder, cross) if weights is not None]
-        raise _unfit(model, heard, reason) from reason
+        captured = [weights for weights in (own, decoder, cross) if weights is not None]
+        raise _unfit(model, captured, reason) from reason
 
 
 def _single(
@@ -187,7 +182,7 @@ def _single(
         )
     weights = stacks[0] if len(stacks) == 1 else np.concatenate(stacks)
     source = inputs.sources[example]
-    tokens, origin = described(model, inputs.forward, source, weights.shape[-1])
+    tokens, origin = name_positions(model, inputs.forward, source, weights.shape[-1])
     return Attention(
         collector.known(example, weights),
         tokens,
@@ -197,8 +192,8 @@ def _single(
     )
 
 
-def _incomplete(model: nn.Module, heard: Mapping[str, object]) -> UnsupportedModelError:
-    missing = [name for name, weights in heard.items() if weights is None]
+def _incomplete(model: nn.Module, captured: Mapping[str, object]) -> UnsupportedModelError:
+    missing = [name for name, weights in captured.items() if weights is None]
     return UnsupportedModelError(
         f"{type(model).__name__} attends to another sequence, but no {' or '.join(missing)} "
         "attention was heard; pass the whole model with both of its inputs, or its encoder alone: "
@@ -207,19 +202,19 @@ def _incomplete(model: nn.Module, heard: Mapping[str, object]) -> UnsupportedMod
 
 
 def _unfit(
-    model: nn.Module, heard: list[NDArray[np.float32]], reason: InputError
+    model: nn.Module, captured: list[NDArray[np.float32]], reason: InputError
 ) -> UnsupportedModelError:
     """What to say of a model whose attention is none: its fault, and not the caller's arrays'."""
     name = type(model).__name__
-    if not all(np.isfinite(weights).all() for weights in heard):
+    if not all(np.isfinite(weights).all() for weights in captured):
         return not_finite(model)
-    lowest = min(float(weights.min()) for weights in heard)
+    lowest = min(float(weights.min()) for weights in captured)
     if lowest < 0:
         return UnsupportedModelError(
             f"{name} gave attention with a weight of {lowest:.3g}; what it computes is no share of "
             "what each position takes from where"
         )
-    sums = np.concatenate([weights.sum(axis=-1).ravel() for weights in heard])
+    sums = np.concatenate([weights.sum(axis=-1).ravel() for weights in captured])
     worst = float(sums[np.abs(sums - 1).argmax()])
     if abs(worst - 1) > _TOLERANCE:
         return UnsupportedModelError(

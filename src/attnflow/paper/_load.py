@@ -7,9 +7,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from attnflow._internal.optional import require
 from attnflow.errors import InputError
 from attnflow.models import Loaded
-from attnflow.models._door import require
 from attnflow.paper._files import CONFIG, WEIGHTS, WORDS, replace_file
 from attnflow.paper._tokenizer import tokenizer
 from attnflow.paper._vocabulary import Vocabulary
@@ -44,7 +44,7 @@ def load(folder: str | os.PathLike[str] | None = None) -> Loaded:
     >>> loaded.model.config.id2label[int(loaded.model(**inputs).logits.argmax())]
     'singular'
     """
-    require("torch", "transformers", "safetensors")
+    require("torch", "transformers", "safetensors", need="models need", extra="models")
     path = SHIPPED if folder is None else Path(folder)
     _check_files(path)
     config = _config(path)

@@ -14,8 +14,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from attnflow._internal.optional import require
 from attnflow.errors import InputError
-from attnflow.models._door import require
 from attnflow.paper._card import card
 from attnflow.paper._checkpoint import read_checkpoint, read_facts, write_checkpoint
 from attnflow.paper._figures import Figures, figures
@@ -115,7 +115,7 @@ def train(
     steps and stops it; whatever else does, the checkpoint of its last whole epoch is there. The
     same call goes on from it, and ends with the same weights.
     """
-    require("torch", "transformers", "safetensors")
+    require("torch", "transformers", "safetensors", need="models need", extra="models")
     recipe, folder = recipe or Recipe(), Path(folder)
     if not splits.natural or not splits.validation:
         raise InputError(

@@ -23,7 +23,7 @@ FUSED_COLUMNS = 128
 _AT_ONCE = 2**20
 
 
-def beside(
+def attend_with_extra_values(
     attend: Callable[[Tensor, Tensor, Tensor, slice], Tensor],
     query: Tensor,
     key: Tensor,
@@ -69,7 +69,7 @@ def beside(
     return cast("Tensor", output), total / query.shape[1]
 
 
-def of_heads(mask: Tensor | None, heads: slice) -> Tensor | None:
+def mask_of_heads(mask: Tensor | None, heads: slice) -> Tensor | None:
     """A mask or bias (…, query, key) for some of the heads, where it tells heads apart."""
     if mask is None or mask.ndim < 3 or mask.shape[-3] == 1:
         return mask

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Encoded:
+class TokenizedText:
     """One text as a tokenizer gives it."""
 
     text: str
@@ -32,7 +32,7 @@ class Encoded:
         return self.fields["input_ids"]
 
 
-def encode(
+def tokenize(
     tokenizer: Any,
     text: object,
     *,
@@ -40,7 +40,7 @@ def encode(
     truncate: bool,
     target: bool = False,
     reserved: int = 0,
-) -> Encoded:
+) -> TokenizedText:
     """Tokens of a text, at most `limit` of them.
 
     With `target`, as the tokenizer encodes what a decoder is to write; its start token takes the
@@ -65,8 +65,8 @@ def encode(
     if limit is None:
         return whole
     started = target and not whole.ended
-    room = limit - reserved - started
-    if len(whole.ids) <= room:
+    buffer = limit - reserved - started
+    if len(whole.ids) <= buffer:
         return whole
     if not truncate:
         besides = f" with the {reserved} that it is to write" if reserved else ""
@@ -75,7 +75,7 @@ def encode(
             f"the text has {len(whole.ids)} tokens, and the model takes {limit}{besides}; shorten "
             "it, or pass truncate=True to cut it off there"
         )
-    return _encoded(tokenizer, text, target=target, truncation=True, max_length=room)
+    return _encoded(tokenizer, text, target=target, truncation=True, max_length=buffer)
 
 
 def _check_characters(text: str) -> None:
@@ -89,7 +89,7 @@ def _check_characters(text: str) -> None:
         ) from reason
 
 
-def _encoded(tokenizer: Any, text: str, *, target: bool, **cut: Any) -> Encoded:
+def _encoded(tokenizer: Any, text: str, *, target: bool, **cut: Any) -> TokenizedText:
     tokenizer = inner_tokenizer(tokenizer)
     fast = bool(getattr(tokenizer, "is_fast", False))
     given: dict[str, Any] = {"text_target": text} if target else {"text": text}
@@ -106,7 +106,7 @@ def _encoded(tokenizer: Any, text: str, *, target: bool, **cut: Any) -> Encoded:
         )
     else:
         spans = _found(tokens, text, special, truncated=bool(cut))
-    return Encoded(text, encoding, tokens, spans, ended=special[-1])
+    return TokenizedText(text, encoding, tokens, spans, ended=special[-1])
 
 
 def _special(tokenizer: Any, ids: list[int], mask: list[int]) -> list[bool]:

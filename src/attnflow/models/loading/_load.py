@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from attnflow._internal import checks
+from attnflow._internal.optional import require
 from attnflow.errors import InputError, MissingDependencyError
-from attnflow.models._checkpoint import Checkpoint, explained, found
-from attnflow.models._door import require
-from attnflow.models._quiet import quietly
-from attnflow.models._trust import refuse_adapter, refuse_code, refuse_pickle
+from attnflow.models.loading._checkpoint import Checkpoint, explained, found
+from attnflow.models.loading._quiet import quietly
+from attnflow.models.loading._trust import refuse_adapter, refuse_code, refuse_pickle
 
 if TYPE_CHECKING:
     import os
@@ -91,7 +91,7 @@ def load(
     ...     load(folder)
     Loaded(BertModel, NoneType)
     """
-    require("torch", "transformers", "safetensors")
+    require("torch", "transformers", "safetensors", need="models need", extra="models")
     # A word for "no" must not let in what these keep out.
     allow_pickle = checks.as_bool(allow_pickle, "allow_pickle")
     remote_code = checks.as_bool(remote_code, "remote_code")

@@ -7,27 +7,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from attnflow.errors import InputError
-from attnflow.models._encode import Encoded, decoder_limit, encode, token_names
 from attnflow.models._families import length_limit
-from attnflow.models._generate import Generate, new_tokens, written
-from attnflow.models._inputs import (
-    Inputs,
-    Positions,
-    accepted,
-    arguments,
+from attnflow.models._model import (
+    accepts,
     check_vocabulary,
     device_of,
+    forward_parameters,
     has_decoder,
     start_token,
     without_cache,
 )
-from attnflow.models._ready import check_parts
+from attnflow.models.inputs._generate import Generate, count_new_tokens, generate_text
+from attnflow.models.inputs._inputs import Inputs, Positions
+from attnflow.models.inputs._tensors import check_parts
+from attnflow.models.inputs._tokenize import TokenizedText, decoder_limit, token_names, tokenize
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
 
-def of_texts(
+def prepare_texts(
     model: nn.Module,
     tokenizer: Any,
     texts: list[str],
@@ -48,10 +47,11 @@ def of_texts(
     limit, reserved = length_limit(model), 0
     decoder = has_decoder(model)
     if generate is not None:
-        asked = new_tokens(model, generate, decoder_limit(model) if decoder else limit)
+        asked = count_new_tokens(model, generate, decoder_limit(model) if decoder else limit)
         reserved = 0 if decoder else asked
     encoded = [
-        encode(tokenizer, each, limit=limit, truncate=truncate, reserved=reserved) for each in texts
+        tokenize(tokenizer, each, limit=limit, truncate=truncate, reserved=reserved)
+        for each in texts
     ]
     for each in encoded:
         check_vocabulary(model, each.ids)
@@ -67,7 +67,7 @@ def of_texts(
             "behind the text"
         )
     if generate is not None:
-        encoded = [written(model, tokenizer, each, generate) for each in encoded]
+        encoded = [generate_text(model, tokenizer, each, generate) for each in encoded]
     fields, sources = _batch(model, encoded)
     return Inputs(_forward(model, fields), sources, None, single)
 
@@ -75,29 +75,29 @@ def of_texts(
 def _decoded(
     model: nn.Module,
     tokenizer: Any,
-    encoded: list[Encoded],
+    encoded: list[TokenizedText],
     targets: list[str] | None,
     generate: Generate | None,
     *,
     truncate: bool,
-) -> list[Encoded]:
+) -> list[TokenizedText]:
     """What the decoder reads: its start token, and the target or what it writes by itself."""
     start = start_token(model)
-    begin = Encoded("", {"input_ids": [start]}, token_names(tokenizer, [start]), (None,))
+    begin = TokenizedText("", {"input_ids": [start]}, token_names(tokenizer, [start]), (None,))
     if generate is not None:
         if targets is not None:
             raise InputError("target and generate came together; the decoder reads one of them")
-        return [written(model, tokenizer, each, generate, begin=begin) for each in encoded]
+        return [generate_text(model, tokenizer, each, generate, begin=begin) for each in encoded]
     if targets is None:
         return [begin] * len(encoded)
     limit = decoder_limit(model)
-    sides: list[Encoded] = []
+    sides: list[TokenizedText] = []
     for target in targets:
-        said = encode(tokenizer, target, limit=limit, truncate=truncate, target=True)
+        said = tokenize(tokenizer, target, limit=limit, truncate=truncate, target=True)
         # The decoder reads what it has written so far, so not the end token that it writes last.
         last = len(said.ids) - said.ended
         sides.append(
-            Encoded(
+            TokenizedText(
                 target,
                 {"input_ids": [start, *said.ids[:last]]},
                 (*begin.tokens, *said.tokens[:last]),
@@ -108,7 +108,7 @@ def _decoded(
 
 
 def _batch(
-    model: nn.Module, encoded: list[Encoded]
+    model: nn.Module, encoded: list[TokenizedText]
 ) -> tuple[dict[str, Tensor], tuple[Positions, ...]]:
     """Fields of one length, filled up on the right; what is filled up is not attended to."""
     import torch
@@ -135,7 +135,7 @@ def _batch(
 
 def _forward(model: nn.Module, fields: dict[str, Tensor]) -> dict[str, Any]:
     """Of the fields, those that the model takes."""
-    if "input_ids" not in arguments(model) and not hasattr(model, "main_input_name"):
+    if "input_ids" not in forward_parameters(model) and not hasattr(model, "main_input_name"):
         mask = fields.get("attention_mask")
         if mask is not None and not bool(mask.all()):
             raise InputError(
@@ -143,5 +143,5 @@ def _forward(model: nn.Module, fields: dict[str, Tensor]) -> dict[str, Any]:
                 "lengths cannot be padded; pass them one by one"
             )
         return {"": fields["input_ids"]}
-    taken: dict[str, Any] = {name: t for name, t in fields.items() if accepted(model, name)}
+    taken: dict[str, Any] = {name: t for name, t in fields.items() if accepts(model, name)}
     return without_cache(model, taken)

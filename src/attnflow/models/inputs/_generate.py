@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from attnflow._internal import checks
 from attnflow._internal.words import align, stripped
 from attnflow.errors import InputError, UnsupportedModelError
-from attnflow.models._encode import Encoded, inner_tokenizer, token_names
-from attnflow.models._inputs import device_of
-from attnflow.models._listen import evaluating, explaining
+from attnflow.models._model import device_of, evaluation_mode, explain_failure
+from attnflow.models.inputs._tokenize import TokenizedText, inner_tokenizer, token_names
 
 if TYPE_CHECKING:
     from torch import nn
@@ -22,14 +21,14 @@ if TYPE_CHECKING:
 Generate: TypeAlias = "int | Mapping[str, Any]"
 
 
-def written(
+def generate_text(
     model: nn.Module,
     tokenizer: Any,
-    prompt: Encoded,
+    prompt: TokenizedText,
     generate: Generate,
     *,
-    begin: Encoded | None = None,
-) -> Encoded:
+    begin: TokenizedText | None = None,
+) -> TokenizedText:
     """What the model writes after a prompt, with what was there before it.
 
     That is the prompt itself or, of a model with a decoder of its own, the start token `begin`.
@@ -42,7 +41,11 @@ def written(
     _check_room(model, generate, before)
     ids = torch.tensor([prompt.ids], device=device_of(model))
     failed = f"{type(model).__name__} cannot generate with {generate!r}"
-    with torch.no_grad(), evaluating(model), explaining(failed, "call its generate by itself"):
+    with (
+        torch.no_grad(),
+        evaluation_mode(model),
+        explain_failure(failed, "call its generate by itself"),
+    ):
         output = writer(
             input_ids=ids, attention_mask=torch.ones_like(ids), **_settings(model, generate)
         )
@@ -53,7 +56,7 @@ def written(
     return _continued(tokenizer, before, new)
 
 
-def new_tokens(model: nn.Module, generate: Generate, limit: int | None) -> int:
+def count_new_tokens(model: nn.Module, generate: Generate, limit: int | None) -> int:
     """How many tokens are asked for, of at most `limit`; 1 where the settings do not tell."""
     sequences = _setting(model, generate, "num_return_sequences") or 1
     if sequences != 1:
@@ -80,7 +83,7 @@ def new_tokens(model: nn.Module, generate: Generate, limit: int | None) -> int:
     return count
 
 
-def _check_room(model: nn.Module, generate: Generate, before: Encoded) -> None:
+def _check_room(model: nn.Module, generate: Generate, before: TokenizedText) -> None:
     """Refuse a length in all, as `max_length` is, that leaves nothing to write."""
     length = _length(model, generate)
     new = _setting(model, generate, "max_new_tokens")  # of the two, the one that counts
@@ -142,11 +145,11 @@ def _cache_is_short(model: nn.Module) -> bool:
     """
     config = getattr(model, "config", None)
     layers = (getattr(config, f"num_{part}_layers", None) for part in ("decoder", "hidden"))
-    deep, room = layers
-    return isinstance(deep, int) and isinstance(room, int) and deep > room
+    deep, buffer = layers
+    return isinstance(deep, int) and isinstance(buffer, int) and deep > buffer
 
 
-def _continued(tokenizer: Any, before: Encoded, new: list[int]) -> Encoded:
+def _continued(tokenizer: Any, before: TokenizedText, new: list[int]) -> TokenizedText:
     """Tokens and characters of what was there before and what is new."""
     tokenizer = inner_tokenizer(tokenizer)
     names = token_names(tokenizer, new)
@@ -159,7 +162,7 @@ def _continued(tokenizer: Any, before: Encoded, new: list[int]) -> Encoded:
         spans = (*before.spans, *moved)
     fields = {name: [*each, *([each[-1]] * len(new))] for name, each in before.fields.items()}
     fields["input_ids"] = [*before.ids, *new]
-    return Encoded(
+    return TokenizedText(
         text=before.text + text,
         fields=fields,
         tokens=(*before.tokens, *names),

@@ -6,34 +6,34 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from attnflow.errors import UnsupportedModelError
-from attnflow.models._inputs import has_decoder
+from attnflow.models._model import has_decoder, is_pretrained
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from torch import nn
 
-    from attnflow.models._call import Call, Hear, Role
+    from attnflow.models.capture._call import Call, Receive, Role
 
 
-class Heard:
+class CallChecker:
     """Hands each call on to `hear`, and refuses a pass whose calls are no stack of layers."""
 
-    def __init__(self, model: nn.Module, inputs: Mapping[str, Any], hear: Hear) -> None:
-        self._model, self._inputs, self._hear = model, inputs, hear
+    def __init__(self, model: nn.Module, inputs: Mapping[str, Any], receive: Receive) -> None:
+        self._model, self._inputs, self._receive = model, inputs, receive
         self._two = has_decoder(model) or "tgt" in inputs  # sequences: a source and a target
         self._calls: list[tuple[str, Role]] = []
 
     def __bool__(self) -> bool:
         return bool(self._calls)
 
-    def hear(self, call: Call) -> None:
+    def receive(self, call: Call) -> None:
         """One more call. What its place in the pass forbids is refused before anyone reads it."""
         self._check_batch(call)
         if self._two:
             self._check_turn(call)
         self._calls.append((call.name, call.role))
-        self._hear(call)
+        self._receive(call)
 
     def check(self) -> None:
         """At the end of the pass: every layer attended, and no more often than it should."""
@@ -97,20 +97,20 @@ class Heard:
             if config is not None:
                 wanted[id(config)] = config.num_hidden_layers
                 counts.setdefault((id(config), role), Counter())[name] += 1
-        for (config, _), heard in counts.items():
+        for (config, _), captured in counts.items():
             # Without a name nothing tells one layer from another but how many there are.
-            repeated = heard.most_common(1)[0][1] > 1 or "" in heard
-            if repeated and heard.total() != wanted[config]:
+            repeated = captured.most_common(1)[0][1] > 1 or "" in captured
+            if repeated and captured.total() != wanted[config]:
                 raise UnsupportedModelError(
                     f"{type(self._model).__name__} has {wanted[config]} layers, and "
-                    f"{heard.total()} attentions of them were heard: layers attend more than once, "
-                    "or not at all, or the model ran more than once, and which passes on to which "
-                    "is not known. Pass a model that runs once, with one attention a layer"
+                    f"{captured.total()} attentions of them were captured: layers attend more than "
+                    "once, or not at all, or the model ran more than once, and which passes on to "
+                    "which is not known. Pass a model that runs once, with one attention a layer"
                 )
 
     def _config_of(self, name: str) -> Any:
         """The configuration nearest to a module that says how many layers there are, or None."""
-        owners = _way_to(self._model, name) if name else self._model.modules()
+        owners = _path_to(self._model, name) if name else self._model.modules()
         configs = [getattr(module, "config", None) for module in owners]
         counted = [c for c in configs if isinstance(getattr(c, "num_hidden_layers", None), int)]
         if not counted:
@@ -118,12 +118,7 @@ class Heard:
         return counted[-1 if name else 0]  # without a name, that of the outermost model
 
 
-def is_pretrained(model: nn.Module) -> bool:
-    """Whether this is a Hugging Face model; transformers is loaded only if it made the model."""
-    return any(kind.__module__ == "transformers.modeling_utils" for kind in type(model).__mro__)
-
-
-def _way_to(model: nn.Module, name: str) -> Iterator[nn.Module]:
+def _path_to(model: nn.Module, name: str) -> Iterator[nn.Module]:
     """The modules from the model down to the one of this name, as far as there are any."""
     module: Any = model
     yield module
@@ -138,16 +133,16 @@ def _check_every_layer(model: nn.Module, names: list[str]) -> None:
     """Refuse a model whose attention is in some layers only, as in mixtures with Mamba."""
     from torch import nn
 
-    heard: dict[str, set[str]] = {}  # numbers of layers, by the list they are in
+    captured: dict[str, set[str]] = {}  # numbers of layers, by the list they are in
     for name in names:
         parts = name.split(".")
         # Of a model within another module, its own lists count.
-        inside = (i for i, each in enumerate(_way_to(model, name)) if is_pretrained(each))
+        inside = (i for i, each in enumerate(_path_to(model, name)) if is_pretrained(each))
         start = next(inside, 0)
         place = next((i for i in range(start, len(parts)) if parts[i].isdecimal()), None)
         if place is not None:
-            heard.setdefault(".".join(parts[:place]), set()).add(parts[place])
-    for path, numbers in heard.items():
+            captured.setdefault(".".join(parts[:place]), set()).add(parts[place])
+    for path, numbers in captured.items():
         layers = model.get_submodule(path)
         if not isinstance(layers, nn.ModuleList):
             continue

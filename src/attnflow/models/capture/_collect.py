@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from attnflow.errors import UnsupportedModelError
-from attnflow.models._inputs import Inputs, Positions
+from attnflow.models.inputs import Inputs, Positions
 from attnflow.types import Softmaxed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
 
-    from attnflow.models._call import Call, Role, Room
+    from attnflow.models.capture._call import Buffer, Call, Role
 
 # How far rows of half precision may be from one: twice the 2⁻⁸ by which rounding puts them off.
 _ROUNDING_HALF = 2**-7
@@ -36,7 +36,7 @@ class Block:
         self._count = 0
         self.softmaxed = True  # whether a softmax wrote all of it
 
-    def room(self, shape: tuple[int, ...]) -> NDArray[np.float32]:
+    def buffer(self, shape: tuple[int, ...]) -> NDArray[np.float32]:
         """Where the next array belongs; a shape unlike the first one's is refused."""
         if self._array is None:
             self._array = np.empty((self._expected, *shape), dtype=np.float32)
@@ -52,11 +52,11 @@ class Block:
         """Keep one more array, by a copy unless a softmax wrote it to its room."""
         import torch
 
-        room = self.room(layer.shape)
-        if layer.ctypes.data != room.ctypes.data:
+        buffer = self.buffer(layer.shape)
+        if layer.ctypes.data != buffer.ctypes.data:
             self.softmaxed = False
             # By torch, which copies with as many threads as the model computes with.
-            _ = torch.from_numpy(room).copy_(torch.from_numpy(layer))
+            _ = torch.from_numpy(buffer).copy_(torch.from_numpy(layer))
         self._count += 1
 
     def taken(self) -> NDArray[np.float32] | None:
@@ -79,7 +79,7 @@ class Collector:
         self._blocks: dict[tuple[Role, int], Block] = {}
         self._first: dict[Role, str] = {}
 
-    def hear(self, call: Call) -> None:
+    def receive(self, call: Call) -> None:
         """Keep the weights of one attention."""
         examples, queries, keys = call.size
         self.inputs = self.inputs.of(examples, call.name)
@@ -91,7 +91,7 @@ class Collector:
             )
         first = self._first.setdefault(role, call.name)
         try:
-            weights = call.mean()[:, None] if self._averaged else call.weights(self._room(role))
+            weights = call.mean()[:, None] if self._averaged else call.weights(self._buffer(role))
             for example, each in enumerate(weights):
                 array = _cut(call.name or "an attention", each, *self._ends(role, example))
                 self._block(role, example).add(array)
@@ -116,13 +116,13 @@ class Collector:
     def _block(self, role: Role, example: int) -> Block:
         return self._blocks.setdefault((role, example), Block(self._expected))
 
-    def _room(self, role: Role) -> Room | None:
+    def _buffer(self, role: Role) -> Buffer | None:
         """Where a call may write its weights itself: those of one example that are all kept."""
         import torch
 
         if len(self.inputs.sources) > 1 or any(end.kept is not None for end in self._ends(role, 0)):
             return None
-        return lambda shape: torch.from_numpy(self._block(role, 0).room(shape[1:]))[None]
+        return lambda shape: torch.from_numpy(self._block(role, 0).buffer(shape[1:]))[None]
 
     def _ends(self, role: Role, example: int) -> tuple[Positions, Positions]:
         """Whose queries attend to whose keys."""

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from attnflow._internal import checks
 from attnflow.errors import InputError, UnsupportedModelError
-from attnflow.methods._selection import distinct
-from attnflow.models._inputs import device_of, not_finite, precision_of
-from attnflow.models._origin import described, joined
-from attnflow.models._segments import Columns, columns_of
+from attnflow.models._model import device_of, dtype_of, not_finite
+from attnflow.models.inputs import join_origins, name_positions
+from attnflow.models.segments._columns import Columns, segment_columns
 from attnflow.types import TokenAttention
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor, nn
 
-    from attnflow.models._call import Call, Role
-    from attnflow.models._inputs import Inputs, Positions
+    from attnflow.models.capture import Call, Role
+    from attnflow.models.inputs import Inputs, Positions
     from attnflow.types import Origin
 
 # How far the sum of a row of attention may be from one; chosen here. In single precision sums are
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _SINGLE, _HALF, _BFLOAT = 1e-3, 2.0**-7, 2.0**-6
 
 
-class Rolling:
+class RolloutAccumulator:
     """Hears the calls of one pass and carries R, the shares of all columns, from layer to layer.
 
     Of a model with a decoder of its own, source and target positions have rows of their own and
@@ -52,8 +52,8 @@ class Rolling:
         # For all examples, or with `each` one for each of them.
         self._segments, self._each = segments, each
         self._residual = residual
-        self._layers = None if layers is None else distinct(layers, "layers")
-        self._queries = None if queries is None else distinct(queries, "queries")
+        self._layers = None if layers is None else checks.as_distinct_ints(layers, "layers")
+        self._queries = None if queries is None else checks.as_distinct_ints(queries, "queries")
         self._check_layers(None if inputs.targets is not None else _layers_of(model))
         self._columns: list[Columns] = []
         self._origins: list[Origin | None] = []
@@ -62,7 +62,7 @@ class Rolling:
         self._depth, self._crossed = 0, 0  # steps in all, those of cross-attention
         self._kept: dict[int, list[NDArray[Any]]] = {}  # rows of each example, by layer
 
-    def hear(self, call: Call) -> None:
+    def receive(self, call: Call) -> None:
         """One more step: the rows of the positions that attend."""
         import torch
 
@@ -139,7 +139,7 @@ class Rolling:
         """
         import torch
 
-        types = {product.dtype, precision_of(self._model)}
+        types = {product.dtype, dtype_of(self._model)}
         if torch.is_autocast_enabled(product.device.type):
             types.add(torch.get_autocast_dtype(product.device.type))
         if torch.bfloat16 in types:
@@ -219,17 +219,17 @@ class Rolling:
     ) -> None:
         """Names, origin and columns of the positions of one example, without its padding."""
         count = length if source.kept is None else int(source.kept.sum())
-        tokens, origin = described(self._model, self.inputs.forward, source, count)
+        tokens, origin = name_positions(self._model, self.inputs.forward, source, count)
         text = source.text
         if target is not None:
             count = self._target_length() if target.kept is None else int(target.kept.sum())
-            more, origin_of_target = described(self._model, {}, target, count)
-            origin = joined(source, target, (origin, origin_of_target))
+            more, origin_of_target = name_positions(self._model, {}, target, count)
+            origin = join_origins(source, target, (origin, origin_of_target))
             tokens, text = (*tokens, *more), f"{source.text}\n{target.text}"
         for query in self._queries or ():
             if not 0 <= query < len(tokens):
                 raise InputError(f"query {query} is asked for; queries are 0 to {len(tokens) - 1}")
-        self._columns.append(columns_of(self._of(example), tokens, origin, text))
+        self._columns.append(segment_columns(self._of(example), tokens, origin, text))
         self._origins.append(origin)
 
     def _members(
@@ -238,7 +238,7 @@ class Rolling:
         """R(0) of sources, or of the targets `behind` them: (example, position, column)."""
         import torch
 
-        wide = torch.promote_types(precision_of(self._model), torch.float32)
+        wide = torch.promote_types(dtype_of(self._model), torch.float32)
         size = (len(positions), length, width)
         R = torch.zeros(size, dtype=wide, device=device_of(self._model))
         for example, each in enumerate(positions):

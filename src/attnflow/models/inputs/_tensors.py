@@ -8,18 +8,17 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from attnflow.errors import InputError
-from attnflow.models._encode import decoder_limit, decoder_of, token_names
 from attnflow.models._families import length_limit
-from attnflow.models._inputs import (
-    Inputs,
-    Positions,
+from attnflow.models._model import (
     check_vocabulary,
     device_of,
+    dtype_of,
     has_decoder,
-    precision_of,
     start_token,
     without_cache,
 )
+from attnflow.models.inputs._inputs import Inputs, Positions
+from attnflow.models.inputs._tokenize import decoder_limit, decoder_of, token_names
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,7 +32,7 @@ _READ = frozenset(
 ) | {"pixel_values", "src_key_padding_mask", "tgt_key_padding_mask"}
 
 
-def ready_inputs(model: nn.Module, inputs: object) -> dict[str, Any]:
+def as_tensors(model: nn.Module, inputs: object) -> dict[str, Any]:
     """Ready inputs by their names, as tensors; a single tensor is the model's main input."""
     import torch
 
@@ -65,10 +64,10 @@ def _tensor(model: nn.Module, name: str, value: Any) -> Any:
         raise InputError(
             f"{name} cannot be read as numbers of one shape: {reason}; pad the batch first"
         ) from reason
-    return tensor.to(precision_of(model)) if tensor.is_floating_point() else tensor
+    return tensor.to(dtype_of(model)) if tensor.is_floating_point() else tensor
 
 
-def of_ready(model: nn.Module, tokenizer: Any, fields: dict[str, Any]) -> Inputs:
+def prepare_tensors(model: nn.Module, tokenizer: Any, fields: dict[str, Any]) -> Inputs:
     """Ready inputs for one forward pass, with what they tell about their positions."""
     import torch
 

@@ -6,24 +6,24 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from attnflow._internal import checks
 from attnflow.errors import InputError, UnsupportedModelError
-from attnflow.models._ready import of_ready, ready_inputs
-from attnflow.models._texts import of_texts
+from attnflow.models.inputs._tensors import as_tensors, prepare_tensors
+from attnflow.models.inputs._texts import prepare_texts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from torch import Tensor, nn
 
-    from attnflow.models._generate import Generate
-    from attnflow.models._inputs import Inputs
+    from attnflow.models.inputs._generate import Generate
+    from attnflow.models.inputs._inputs import Inputs
 
-Text: TypeAlias = "str | list[str] | tuple[str, ...] | Mapping[str, Any] | Tensor"
+ModelInput: TypeAlias = "str | list[str] | tuple[str, ...] | Mapping[str, Any] | Tensor"
 
 
 def prepare(
     model: nn.Module,
     tokenizer: Any,
-    text: Text,
+    text: ModelInput,
     *,
     target: str | list[str] | None = None,
     truncate: bool = False,
@@ -35,7 +35,7 @@ def prepare(
         texts = [text] if isinstance(text, str) else list(text)
         if not texts:
             raise InputError("an empty list of texts came; pass at least one text")
-        return of_texts(
+        return prepare_texts(
             model,
             tokenizer,
             texts,
@@ -50,7 +50,7 @@ def prepare(
                 f"{name} goes with a text, and ready inputs came; put decoder_input_ids into them, "
                 "or generate first and pass prompt and output together"
             )
-    return of_ready(model, tokenizer, ready_inputs(model, text))
+    return prepare_tensors(model, tokenizer, as_tensors(model, text))
 
 
 def _targets(target: str | list[str] | None, texts: list[str]) -> list[str] | None:

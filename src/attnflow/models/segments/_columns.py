@@ -38,20 +38,20 @@ class Columns:
 
 
 @dataclass(frozen=True, slots=True)
-class Texts:
+class JoinedTexts:
     """The segments of a prompt that was put together from texts: where each of them lies."""
 
     spans: list[Span]
 
 
-def columns_of(
-    segments: Segments | Texts, tokens: tuple[str, ...], origin: Origin | None, text: str
+def segment_columns(
+    segments: Segments | JoinedTexts, tokens: tuple[str, ...], origin: Origin | None, text: str
 ) -> Columns:
     """Columns for the positions called `tokens`, of a text or an image.
 
     Positions that belong to no segment share a last column, so that rows still sum to one.
     """
-    if isinstance(segments, Texts):
+    if isinstance(segments, JoinedTexts):
         settings: dict[str, object] = {"segments": "texts", "spans": segments.spans}
         return _of_spans(segments.spans, _placed(origin), text, settings)
     if isinstance(segments, str):
@@ -72,7 +72,7 @@ def columns_of(
     return _of_spans(spans, placed, text, {"segments": spans})
 
 
-def joined_texts(texts: Sequence[str]) -> Texts:
+def join_texts(texts: Sequence[str]) -> JoinedTexts:
     """Where each text lies in all of them put together.
 
     >>> joined_texts(["one", "four"])
@@ -80,7 +80,9 @@ def joined_texts(texts: Sequence[str]) -> Texts:
     """
     lengths = [len(text) for text in texts]
     starts = itertools.accumulate((length + len(JOINT) for length in lengths), initial=0)
-    return Texts([(start, start + length) for start, length in zip(starts, lengths, strict=False)])
+    return JoinedTexts(
+        [(start, start + length) for start, length in zip(starts, lengths, strict=False)]
+    )
 
 
 def _placed(origin: Origin | None) -> tuple[Span | None, ...]:

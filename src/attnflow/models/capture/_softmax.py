@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from attnflow.models._call import Room
+    from attnflow.models.capture._call import Buffer
 
 # What torch passes along with the scores.
 _SETTINGS = {"dim", "dtype", "_stacklevel"}
@@ -29,12 +29,12 @@ class SoftmaxInto(Protocol):
         ...
 
 
-def softmax_into(room: Room, shape: tuple[int, int, int, int]) -> SoftmaxInto:
+def softmax_into(buffer: Buffer, shape: tuple[int, int, int, int]) -> SoftmaxInto:
     """Have the softmax that gives weights (batch, head, query, key) of a shape write to the room.
 
     It does so for scores in float32 on the CPU, as many models have them.
     """
-    return _mode()(room, shape)
+    return _mode()(buffer, shape)
 
 
 @functools.cache
@@ -46,9 +46,9 @@ def _mode() -> Any:
     found = {torch.softmax, torch.Tensor.softmax, torch.nn.functional.softmax}
 
     class Into(TorchFunctionMode):
-        def __init__(self, room: Room, shape: tuple[int, int, int, int]) -> None:
+        def __init__(self, buffer: Buffer, shape: tuple[int, int, int, int]) -> None:
             super().__init__()
-            self._room, self._shape = room, shape
+            self._buffer, self._shape = buffer, shape
             self._written: Tensor | None = None
             self._version = 0
 
@@ -58,7 +58,7 @@ def _mode() -> Any:
             given = kwargs or {}
             if func not in found or self._written is not None or not self._fits(args, given):
                 return func(*args, **given)
-            self._written = torch.softmax(args[0], dim=-1, out=self._room(self._shape))
+            self._written = torch.softmax(args[0], dim=-1, out=self._buffer(self._shape))
             self._version = self._written._version  # noqa: SLF001 (torch has no other name for it)
             return self._written
 

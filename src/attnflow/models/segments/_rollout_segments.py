@@ -6,25 +6,25 @@ from typing import TYPE_CHECKING, Any
 
 from attnflow._internal import checks
 from attnflow.errors import InputError
-from attnflow.models._door import require
-from attnflow.models._listen import listen
-from attnflow.models._prepare import prepare
-from attnflow.models._rolling import Rolling
-from attnflow.models._segments import JOINT, Segments, joined_texts
+from attnflow.models._model import unwrap_compiled
+from attnflow.models.capture import capture_attention
+from attnflow.models.inputs import prepare
+from attnflow.models.segments._accumulate import RolloutAccumulator
+from attnflow.models.segments._columns import JOINT, Segments, join_texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from torch import nn
 
-    from attnflow.models._prepare import Text
+    from attnflow.models.inputs import ModelInput
     from attnflow.types import TokenAttention
 
 
 def rollout(
     model: nn.Module,
     tokenizer: Any,
-    text: Text | Sequence[Sequence[str]],
+    text: ModelInput | Sequence[Sequence[str]],
     *,
     segments: Segments = "tokens",
     target: str | list[str] | None = None,
@@ -77,15 +77,14 @@ def rollout(
     >>> rollout(model, None, {"input_ids": torch.tensor([[1, 2, 3, 4]])}, queries=0)
     TokenAttention('rollout', layers=3, queries=1, tokens=4)
     """
-    require("torch")
-    model = getattr(model, "_orig_mod", model)  # what torch.compile was given
+    model = unwrap_compiled(model)
     share = checks.as_fraction(residual, "residual")
     plain, chosen, nested = _prompts(text, segments)
     inputs = prepare(model, tokenizer, plain, target=target, truncate=truncate)
-    rolling = Rolling(
+    rolling = RolloutAccumulator(
         model, inputs, chosen, each=nested, residual=share, layers=layers, queries=queries
     )
-    listen(model, inputs.forward, rolling.hear, fused=True)
+    capture_attention(model, inputs.forward, rolling.receive, fused=True)
     found = rolling.results()
     return found[0] if rolling.inputs.single else found
 
@@ -95,7 +94,7 @@ def _prompts(text: Any, segments: Any) -> tuple[Any, list[Any], bool]:
     if isinstance(segments, str) and segments == "texts":
         several, prompts = _texts(text)
         whole = [JOINT.join(parts) for parts in prompts]
-        return whole if several else whole[0], [joined_texts(parts) for parts in prompts], True
+        return whole if several else whole[0], [join_texts(parts) for parts in prompts], True
     nested = isinstance(text, list | tuple) and _is_nested(segments)
     return text, list(segments) if nested else [segments], nested
 

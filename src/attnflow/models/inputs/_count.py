@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from attnflow.models._encode import encode
 from attnflow.models._families import length_limit
+from attnflow.models.inputs._tokenize import tokenize
 
 
 def count_tokens(tokenizer: Any, text: str) -> int:
@@ -22,7 +22,7 @@ def count_tokens(tokenizer: Any, text: str) -> int:
     >>> models.count_tokens(paper.load().tokenizer, "the key to the cabinets")
     7
     """
-    return len(encode(tokenizer, text, limit=None, truncate=False).ids)
+    return len(tokenize(tokenizer, text, limit=None, truncate=False).ids)
 
 
 def token_limit(model: object) -> int | None:

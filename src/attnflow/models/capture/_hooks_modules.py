@@ -15,9 +15,22 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from attnflow.errors import UnsupportedModelError
-from attnflow.models._call import BLOCK, Call, GivenWeights, Hear, Role, Room, head_mean, role_of
 from attnflow.models._families import DROPOUT_NAMES
-from attnflow.models._fused import FUSED_COLUMNS, beside, of_heads
+from attnflow.models.capture._call import (
+    BLOCK,
+    Buffer,
+    Call,
+    GivenWeights,
+    Receive,
+    Role,
+    head_mean,
+    role_of,
+)
+from attnflow.models.capture._extra_values import (
+    FUSED_COLUMNS,
+    attend_with_extra_values,
+    mask_of_heads,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -26,19 +39,19 @@ if TYPE_CHECKING:
 
 
 @contextlib.contextmanager
-def plain_ears(model: nn.Module, hear: Hear) -> Generator[None]:
+def hook_modules(model: nn.Module, receive: Receive) -> Generator[None]:
     """Report the attention of every kind that plain modules use while this is open."""
-    heard = False
+    captured = False
 
     def count(call: Call) -> None:
-        nonlocal heard
-        heard = True
-        hear(call)
+        nonlocal captured
+        captured = True
+        receive(call)
 
-    ears = _multihead_ear(model, count), _function_ear(count)
-    with _dropout_ear(model, count) as passed_over, ears[0], ears[1]:
+    ears = _hook_multihead(model, count), _hook_function(count)
+    with _hook_dropout(model, count) as passed_over, ears[0], ears[1]:
         yield
-    if heard and passed_over:
+    if captured and passed_over:
         raise UnsupportedModelError(
             f"{', '.join(passed_over)} called a dropout of attention weights with something else: "
             "its rows do not sum to one, while other attention was heard. All layers or none are "
@@ -81,7 +94,7 @@ _FAST_PATH = _FastPath()
 
 
 @contextlib.contextmanager
-def _multihead_ear(model: nn.Module, hear: Hear) -> Generator[None]:
+def _hook_multihead(model: nn.Module, receive: Receive) -> Generator[None]:
     """Have each `nn.MultiheadAttention` give its weights, and take them off its output."""
     import torch
 
@@ -99,7 +112,7 @@ def _multihead_ear(model: nn.Module, hear: Hear) -> Generator[None]:
     def answer(name: str, _module: nn.Module, _inputs: Any, output: Any) -> Any:
         attended, weights = cast("tuple[Tensor, Tensor]", output)
         batched = weights if weights.ndim == 4 else weights[None]
-        hear(GivenWeights(name, role_of(name), batched))
+        receive(GivenWeights(name, role_of(name), batched))
         needed, averaged = asked.pop()
         if not needed:
             return attended, None
@@ -120,12 +133,12 @@ def _multihead_ear(model: nn.Module, hear: Hear) -> Generator[None]:
 
 
 @contextlib.contextmanager
-def _dropout_ear(model: nn.Module, hear: Hear) -> Generator[dict[str, None]]:
+def _hook_dropout(model: nn.Module, receive: Receive) -> Generator[dict[str, None]]:
     """Read the weights that go into each dropout that is named for them.
 
     Gives the modules whose dropout saw only what may have been weights and is no distribution.
     """
-    heard: set[str] = set()
+    captured: set[str] = set()
     passed_over: dict[str, None] = {}  # in the order of the pass
 
     with contextlib.ExitStack() as undo:
@@ -138,10 +151,10 @@ def _dropout_ear(model: nn.Module, hear: Hear) -> Generator[dict[str, None]]:
                     if not _may_be_weights(value):
                         return
                     if ((value.float().sum(dim=-1) - 1).abs() < 0.01).all():
-                        heard.add(path)
+                        captured.add(path)
                         _ = passed_over.pop(path, None)
-                        hear(GivenWeights(path, role_of(path), value))
-                    elif path not in heard and value.shape[2] == value.shape[3]:
+                        receive(GivenWeights(path, role_of(path), value))
+                    elif path not in captured and value.shape[2] == value.shape[3]:
                         passed_over[path] = None
 
                 hook = module.register_forward_pre_hook(read, with_kwargs=True)
@@ -160,7 +173,7 @@ def _may_be_weights(value: Any) -> bool:
 
 
 @contextlib.contextmanager
-def _function_ear(hear: Hear) -> Generator[None]:
+def _hook_function(receive: Receive) -> Generator[None]:
     """Report calls of the function, by PyTorch's own mode for overriding functions."""
     from torch.nn.functional import scaled_dot_product_attention
     from torch.overrides import TorchFunctionMode
@@ -169,7 +182,7 @@ def _function_ear(hear: Hear) -> Generator[None]:
         "query", "key", "value", "attn_mask", "dropout_p", "is_causal", "scale", "enable_gqa"
     )  # fmt: skip
 
-    class Listening(TorchFunctionMode):
+    class Capturing(TorchFunctionMode):
         def __torch_function__(
             self, func: Any, types: Any, args: Any = (), kwargs: Any = None
         ) -> Any:
@@ -178,10 +191,10 @@ def _function_ear(hear: Hear) -> Generator[None]:
                 return func(*args, **given)
             call = _FunctionCall({**dict(zip(parameters, args, strict=False)), **given})
             _check_axes(call.arguments["query"].ndim)
-            hear(call)
+            receive(call)
             return call.attended()
 
-    with Listening():
+    with Capturing():
         yield
 
 
@@ -206,8 +219,8 @@ class _FunctionCall:
             self.output = self._kernel(a["query"], a["key"], a["value"], slice(None))
         return self.output
 
-    def weights(self, room: Room | None = None) -> Tensor:
-        del room  # a copy more; the modules that call the function themselves are few
+    def weights(self, buffer: Buffer | None = None) -> Tensor:
+        del buffer  # a copy more; the modules that call the function themselves are few
         return self._rows(slice(None))
 
     def mean(self) -> Tensor:
@@ -217,7 +230,9 @@ class _FunctionCall:
         a = self.arguments
         if R.shape[-1] > FUSED_COLUMNS or a["query"].ndim != 4:
             return self._by_blocks(lambda weights: head_mean(weights).to(R) @ R)
-        self.output, product = beside(self._kernel, a["query"], a["key"], a["value"], R)
+        self.output, product = attend_with_extra_values(
+            self._kernel, a["query"], a["key"], a["value"], R
+        )
         return product
 
     def _by_blocks(self, answer: Callable[[Tensor], Tensor]) -> Tensor:
@@ -265,7 +280,7 @@ class _FunctionCall:
         from torch.nn.functional import scaled_dot_product_attention
 
         changed: Any = {"query": query, "key": key, "value": value, "scale": self._scale()}
-        changed["attn_mask"] = of_heads(self.arguments.get("attn_mask"), heads)
+        changed["attn_mask"] = mask_of_heads(self.arguments.get("attn_mask"), heads)
         return scaled_dot_product_attention(**(self.arguments | changed))
 
 

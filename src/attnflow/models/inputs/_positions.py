@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
     from torch import nn
 
-    from attnflow.models._inputs import Positions
+    from attnflow.models.inputs._inputs import Positions
 
 
-def described(
+def name_positions(
     model: nn.Module, fields: Mapping[str, Any], positions: Positions, count: int
 ) -> tuple[tuple[str, ...], Origin | None]:
     """Names and origin of the `count` positions of a sequence.
@@ -40,7 +40,7 @@ def described(
     return tuple(map(str, range(count))), None
 
 
-def joined(
+def join_origins(
     source: Positions, target: Positions, origins: tuple[Origin | None, Origin | None]
 ) -> Origin | None:
     """The origin of source and target tokens together, over source text, newline, target text.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Role: TypeAlias = Literal["self", "decoder", "cross"]
 # Gives memory of a shape (batch, head, query, key), in float32 on the CPU. Only a softmax may write
 # there: what is found in it is taken for distributions.
-Room: TypeAlias = "Callable[[tuple[int, int, int, int]], Tensor]"
+Buffer: TypeAlias = "Callable[[tuple[int, int, int, int]], Tensor]"
 ROLES: tuple[Role, ...] = ("self", "decoder", "cross")
 
 # Queries whose weights are held at a time where not all are wanted. So that a block of 12 heads and
@@ -46,7 +46,7 @@ class Call(Protocol):
         """The number of examples, of queries and of keys."""
         ...
 
-    def weights(self, room: Room | None = None) -> Tensor:
+    def weights(self, buffer: Buffer | None = None) -> Tensor:
         """Attention weights (batch, head, query, key), in the `room` if a softmax wrote them."""
         ...
 
@@ -59,7 +59,7 @@ class Call(Protocol):
         ...
 
 
-Hear: TypeAlias = "Callable[[Call], None]"
+Receive: TypeAlias = "Callable[[Call], None]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +75,9 @@ class GivenWeights:
         """The number of examples, of queries and of keys."""
         return self.given.shape[0], self.given.shape[2], self.given.shape[3]
 
-    def weights(self, room: Room | None = None) -> Tensor:
+    def weights(self, buffer: Buffer | None = None) -> Tensor:
         """What was given."""
-        del room  # they are somewhere already
+        del buffer  # they are somewhere already
         return self.given
 
     def mean(self) -> Tensor:

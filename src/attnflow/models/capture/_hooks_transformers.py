@@ -16,9 +16,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from attnflow.errors import UnsupportedModelError
-from attnflow.models._call import BLOCK, Hear, Role, Room, head_mean, role_of
-from attnflow.models._fused import FUSED_COLUMNS, beside, of_heads
-from attnflow.models._softmax import softmax_into
+from attnflow.models.capture._call import BLOCK, Buffer, Receive, Role, head_mean, role_of
+from attnflow.models.capture._extra_values import (
+    FUSED_COLUMNS,
+    attend_with_extra_values,
+    mask_of_heads,
+)
+from attnflow.models.capture._softmax import softmax_into
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Mapping
@@ -35,19 +39,19 @@ _CHOSEN_KEYS = ("indices", "block_indices")
 
 # Who listens to the pass under way. A context variable, since transformers calls a plain function,
 # and passes may run in several threads.
-_listening: ContextVar[_Listener] = ContextVar("attnflow_listening")
+_active_capture: ContextVar[_Capture] = ContextVar("attnflow_listening")
 
 
 @dataclass(frozen=True, slots=True)
-class _Listener:
-    hear: Hear
+class _Capture:
+    receive: Receive
     names: dict[int, str]  # of the modules, by their identity
     fused: bool  # whether masks are those of fused attention
     kernel: bool  # whether that may be computed by PyTorch's fused kernel
 
 
 @contextlib.contextmanager
-def interface_ear(model: nn.Module, hear: Hear, *, fused: bool) -> Generator[None]:
+def hook_transformers(model: nn.Module, receive: Receive, *, fused: bool) -> Generator[None]:
     """Report every attention of `model` that goes through the interface while this is open."""
     _register()
     modules = dict(model.named_modules())
@@ -56,7 +60,7 @@ def interface_ear(model: nn.Module, hear: Hear, *, fused: bool) -> Generator[Non
     before = [config._attn_implementation_internal for config in configs]  # noqa: SLF001
     # By transformers' own word for its model, so false for a model it has not heard of.
     kernel = fused and all(getattr(each, "_supports_sdpa", True) for each in modules.values())
-    token = _listening.set(_Listener(hear, names, fused, kernel))
+    token = _active_capture.set(_Capture(receive, names, fused, kernel))
     chosen = _FUSED if fused else _EAGER
     try:
         for config in configs:
@@ -65,16 +69,16 @@ def interface_ear(model: nn.Module, hear: Hear, *, fused: bool) -> Generator[Non
     finally:
         for config, implementation in zip(configs, before, strict=True):
             config._attn_implementation_internal = implementation  # noqa: SLF001
-        _listening.reset(token)
+        _active_capture.reset(token)
 
 
 def _register() -> None:
     from transformers import AttentionInterface, AttentionMaskInterface
     from transformers.masking_utils import eager_mask, sdpa_mask
 
-    AttentionInterface.register(_EAGER, _answer)
+    AttentionInterface.register(_EAGER, _attention_function)
     AttentionMaskInterface.register(_EAGER, eager_mask)
-    AttentionInterface.register(_FUSED, _answer)
+    AttentionInterface.register(_FUSED, _attention_function)
     AttentionMaskInterface.register(_FUSED, sdpa_mask)
 
 
@@ -95,7 +99,7 @@ def _configs(modules: Iterable[nn.Module]) -> list[Any]:
     return list(found.values())
 
 
-def _answer(
+def _attention_function(
     module: nn.Module,
     query: Tensor,
     key: Tensor,
@@ -104,17 +108,17 @@ def _answer(
     **settings: Any,
 ) -> tuple[Tensor, None]:
     """The function that transformers calls: report, and give the output of the attention."""
-    listener = _listening.get(None)
-    if listener is None:
+    capture = _active_capture.get(None)
+    if capture is None:
         raise UnsupportedModelError(
             f"{type(module).__name__} attends where nobody listens: its model runs parts of a pass "
             "in threads of their own, or in two passes at a time; run it in one thread, one pass "
             "after the other, without DataParallel"
         )
-    name = listener.names.get(id(module), "")
+    name = capture.names.get(id(module), "")
     _check_every_key(module, name, settings)
-    call = _InterfaceCall(module, query, key, value, attention_mask, settings, name, listener)
-    listener.hear(call)
+    call = _TransformersCall(module, query, key, value, attention_mask, settings, name, capture)
+    capture.receive(call)
     return cast("Tensor", call.output), None
 
 
@@ -131,7 +135,7 @@ def _check_every_key(module: nn.Module, name: str, settings: Mapping[str, Any]) 
 
 
 @dataclass(slots=True)
-class _InterfaceCall:
+class _TransformersCall:
     """A call through the interface. Whatever it is asked for gives `output` as well."""
 
     module: nn.Module
@@ -141,7 +145,7 @@ class _InterfaceCall:
     mask: Tensor | None
     settings: dict[str, Any]
     name: str
-    listener: _Listener
+    capture: _Capture
     output: Tensor | None = field(default=None, init=False)  # (batch, query, head, width)
 
     @property
@@ -152,12 +156,12 @@ class _InterfaceCall:
     def size(self) -> tuple[int, int, int]:
         return self.query.shape[0], self.query.shape[2], self.key.shape[2]
 
-    def weights(self, room: Room | None = None) -> Tensor:
-        if room is None:
+    def weights(self, buffer: Buffer | None = None) -> Tensor:
+        if buffer is None:
             self.output, weights = self._eager(slice(None))
             return weights
         examples, queries, keys = self.size
-        with softmax_into(room, (examples, self.query.shape[1], queries, keys)) as softmax:
+        with softmax_into(buffer, (examples, self.query.shape[1], queries, keys)) as softmax:
             self.output, weights = self._eager(slice(None))
         return softmax.kept(weights)
 
@@ -167,7 +171,9 @@ class _InterfaceCall:
     def times(self, R: Tensor) -> Tensor:
         if R.shape[-1] > FUSED_COLUMNS or not self._fits_kernel():
             return self._by_blocks(lambda weights: head_mean(weights).to(R) @ R)
-        self.output, product = beside(self._kernel, self.query, self.key, self.value, R)
+        self.output, product = attend_with_extra_values(
+            self._kernel, self.query, self.key, self.value, R
+        )
         self.output = self.output.transpose(1, 2)
         return product
 
@@ -216,7 +222,7 @@ class _InterfaceCall:
 
         Not for a single query, which sees every key: transformers' own rule.
         """
-        if not self.listener.fused or self.size[1] == 1:
+        if not self.capture.fused or self.size[1] == 1:
             return False
         causal = self.settings.get("is_causal")
         return bool(getattr(self.module, "is_causal", True) if causal is None else causal)
@@ -224,7 +230,7 @@ class _InterfaceCall:
     def _fits_kernel(self) -> bool:
         """Whether fused attention knows everything that this call asks for."""
         beyond = (self.settings.get(name) for name in ("softcap", "s_aux"))
-        return self.listener.kernel and all(setting is None for setting in beyond)
+        return self.capture.kernel and all(setting is None for setting in beyond)
 
     def _kernel(self, query: Tensor, key: Tensor, value: Tensor, heads: slice) -> Tensor:
         from transformers.integrations.sdpa_attention import sdpa_attention_forward
@@ -233,8 +239,8 @@ class _InterfaceCall:
         if settings.get("scaling") is None:  # the default looks at the width, which is filled up
             settings["scaling"] = self.query.shape[-1] ** -0.5
         if settings.get("position_bias") is not None:
-            settings["position_bias"] = of_heads(settings["position_bias"], heads)
-        mask = of_heads(self.mask, heads)
+            settings["position_bias"] = mask_of_heads(settings["position_bias"], heads)
+        mask = mask_of_heads(self.mask, heads)
         output, _ = sdpa_attention_forward(self.module, query, key, value, mask, **settings)
         return output.transpose(1, 2)
 

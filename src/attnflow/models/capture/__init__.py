@@ -1,0 +1,21 @@
+"""Hooks on the attention of one forward pass, and how a model is run for it.
+
+This is the interface of `attnflow.models` for the other packages of attnflow, not for users.
+"""
+
+from attnflow.models._model import evaluation_mode, explain_failure, force_eager
+from attnflow.models.capture._call import ROLES, Call, GivenWeights, Role
+from attnflow.models.capture._capture import capture_attention
+from attnflow.models.capture._collect import Collector
+
+__all__ = [
+    "ROLES",
+    "Call",
+    "Collector",
+    "GivenWeights",
+    "Role",
+    "capture_attention",
+    "evaluation_mode",
+    "explain_failure",
+    "force_eager",
+]

@@ -1,0 +1,41 @@
+"""What callers pass, a text or tensors, as the arguments of one forward pass.
+
+This is the interface of `attnflow.models` for the other packages of attnflow, not for users.
+"""
+
+from attnflow.models._families import length_limit
+from attnflow.models._model import (
+    accepts,
+    check_vocabulary,
+    forward_parameters,
+    has_decoder,
+    is_pretrained,
+    unwrap_compiled,
+)
+from attnflow.models.inputs._count import count_tokens, token_limit
+from attnflow.models.inputs._generate import Generate
+from attnflow.models.inputs._inputs import Inputs, Positions
+from attnflow.models.inputs._positions import join_origins, name_positions
+from attnflow.models.inputs._prepare import ModelInput, prepare
+from attnflow.models.inputs._tokenize import inner_tokenizer, token_names
+
+__all__ = [
+    "Generate",
+    "Inputs",
+    "ModelInput",
+    "Positions",
+    "accepts",
+    "check_vocabulary",
+    "count_tokens",
+    "forward_parameters",
+    "has_decoder",
+    "inner_tokenizer",
+    "is_pretrained",
+    "join_origins",
+    "length_limit",
+    "name_positions",
+    "prepare",
+    "token_limit",
+    "token_names",
+    "unwrap_compiled",
+]

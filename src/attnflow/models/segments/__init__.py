@@ -1,0 +1,5 @@
+"""Attention rollout of segments of an input, computed during the forward pass."""
+
+from attnflow.models.segments._rollout_segments import rollout
+
+__all__ = ["rollout"]
