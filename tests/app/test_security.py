@@ -223,6 +223,7 @@ def test_no_address_is_a_path(served: Any, path: str) -> None:
 
 def test_the_files_are_those_of_the_table(client: Client) -> None:
     app = client()
+    assert len(files()) > 1
     for address, file in files().items():
         answer = app.get(address)
         assert answer.content == file.content

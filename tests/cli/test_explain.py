@@ -59,7 +59,9 @@ def test_the_numbers_are_those_of_the_library(run: Run) -> None:
 
 def test_correlations_are_those_of_scipy(run: Run) -> None:
     document = _document(run("explain", TEXT, "--json"))
+    assert document["correlations"].keys() == document["importance"].keys() != set()
     for importance, row in document["correlations"].items():
+        assert row.keys() == document["scores"].keys() != set()
         for method, rho in row.items():
             peer: Any = spearmanr(document["scores"][method], document["importance"][importance])
             assert rho == pytest.approx(peer.statistic)

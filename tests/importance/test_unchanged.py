@@ -112,10 +112,10 @@ def test_hooks_of_the_caller_are_heard():
     assert (found.values != expected.values).all()
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    "method", sorted(METHODS.keys() - {"leave_span_out"})
+)  # it takes texts only
 def test_ready_inputs_are_not_written_to(method: str):
-    if method == "leave_span_out":
-        return  # takes texts only
     inputs = tokenizer()(text_for("bert"), return_tensors="pt")
     before = {name: value.clone() for name, value in inputs.items()}
     _ = METHODS[method](model_of("bert"), tokenizer(), inputs)

@@ -223,6 +223,7 @@ def test_a_pickle_is_loaded_only_when_allowed(folder: Path) -> None:
     with pytest.raises(InputError, match=r"pickle \(pytorch_model.bin\).*allow_pickle=True"):
         _ = load(folder)
     after = load(folder, allow_pickle=True).model.state_dict()
+    assert after.keys() == before.keys()
     assert all(torch.equal(tensor, before[name]) for name, tensor in after.items())
 
 

@@ -42,6 +42,7 @@ def test_figure_1_shows_the_first_example_in_three_ways(shipped: models.Loaded) 
 
 def test_figure_2_is_raw_attention_of_cls(shipped: models.Loaded) -> None:
     drawing = paper.figure_2(shipped.model, shipped.tokenizer)
+    assert len(_panels(drawing)) == 3
     for place, ax in enumerate(_panels(drawing)):
         wanted = af.raw(_attention(shipped, place)).scores[:, 0]
         assert np.array_equal(ax.images[0].get_array(), wanted)

@@ -1,3 +1,4 @@
+import itertools
 from typing import Any
 
 import pytest
@@ -15,7 +16,9 @@ KNOWN = Nouns(NOUNS)
 def test_sentences_have_the_attractors_and_the_number_asked_for(
     attractors: int, number: int
 ) -> None:
-    for prefix in generate(50, attractors=attractors, number=number):
+    made = generate(50, attractors=attractors, number=number)
+    assert len(made) == 50
+    for prefix in made:
         assert prefix.subject is not None
         assert (prefix.number, prefix.attractors) == (number, attractors)
         assert KNOWN.is_plural(prefix.words[prefix.subject]) is (number == PLURAL)
@@ -40,8 +43,10 @@ def test_a_longer_list_begins_like_a_shorter_one() -> None:
 
 
 def test_articles_agree_with_the_word_that_follows() -> None:
-    for prefix in generate(2000, seed=3):
-        for word, following in zip(prefix.words, prefix.words[1:], strict=False):
+    made = generate(2000, seed=3)
+    assert {"a", "an", "this", "these"} <= {word for prefix in made for word in prefix.words}
+    for prefix in made:
+        for word, following in itertools.pairwise(prefix.words):
             if word in {"a", "an"}:
                 assert (word == "an") is (following[0] in "aeiou"), prefix.words
             if word in {"this", "these"}:

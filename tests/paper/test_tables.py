@@ -107,6 +107,7 @@ def test_natural_samples_were_not_trained_on(data_splits: Splits) -> None:
     assert len({prefix.words for prefix in found}) == 2000
     assert not trained.intersection(prefix.words for prefix in found)
     known = paper.sample(data_splits, 100, subject=True)
+    assert len(known) == 100
     assert all(prefix.subject is not None for prefix in known)
 
 

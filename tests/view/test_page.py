@@ -94,7 +94,9 @@ def test_the_tab_is_named_by_title_and_text() -> None:
 
 def test_nothing_comes_from_elsewhere(attention: af.Attention) -> None:
     page = to_html(attention)
-    for tag, attributes in Elements(page).found:
+    found = Elements(page).found
+    assert {"body", "script"} <= {tag for tag, _ in found}
+    for tag, attributes in found:
         assert tag not in ("link", "iframe", "object", "base"), tag
         assert "src" not in attributes
         assert not [name for name in attributes if name.startswith("on")]

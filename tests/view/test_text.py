@@ -24,7 +24,9 @@ def test_spans_cut_the_same_characters_out_of_utf_16(words: list[str]) -> None:
     text = " ".join(words)
     starts = [len(" ".join(words[:place])) + (place > 0) for place in range(len(words))]
     spans = [(start, start + len(word)) for start, word in zip(starts, words, strict=True)]
-    for word, span in zip(words, in_utf16([*spans, None], text), strict=False):
+    *found, last = in_utf16([*spans, None], text)
+    assert last is None
+    for word, span in zip(words, found, strict=True):
         assert span is not None
         assert _units(text, span) == word
 
