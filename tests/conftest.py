@@ -30,6 +30,8 @@ _ = signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Folders whose tests compare no numbers that another processor would round differently.
 NO_FLOATS = {"app", "benchmarks", "browser", "project", "words"}
+# Folders whose tests start programs, servers and browsers, train models or read real ones.
+SLOW = {"app", "benchmarks", "browser", "cli", "paper", "project", "real"}
 # Fixtures that read the data and the paper, which are no part of the repository.
 DATA = {"data", "paper_text"}
 
@@ -38,5 +40,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.parent.name not in NO_FLOATS:
             item.add_marker("floats")
+        if item.path.parent.name in SLOW:
+            item.add_marker("slow")
         if DATA.intersection(getattr(item, "fixturenames", ())):
             item.add_marker("data")

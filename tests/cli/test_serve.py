@@ -17,6 +17,7 @@ from attnflow.cli import _serve as command
 from attnflow.paper._load import SHIPPED
 from attnflow.view.app import Limits
 from attnflow.view.app._serve import listening
+from strict_python import STRICT_PYTHON
 
 Run = Callable[..., Result]
 TEXT = "the key to the cabinets"
@@ -37,7 +38,7 @@ main()
 def _running(*arguments: object, code: str = "from attnflow.cli import main; main()") -> Any:
     """The program, and the address that it prints."""
     process = subprocess.Popen(
-        [sys.executable, "-W", "error", "-c", code, "serve", "--port", "0", *map(str, arguments)],
+        [*STRICT_PYTHON, "-c", code, "serve", "--port", "0", *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

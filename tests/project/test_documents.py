@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 import attnflow
+from strict_python import STRICT_PYTHON
 from written_numbers import assert_same_but_for_rounding
 
 ROOT = Path(__file__).parents[2]
@@ -37,7 +38,7 @@ def _environment() -> dict[str, str]:
 @pytest.mark.parametrize("block", _blocks("python"))
 def test_the_documents_python_runs_and_prints_what_it_says(block: str, tmp_path: Path) -> None:
     result = subprocess.run(
-        [sys.executable, "-W", "error", "-c", block],
+        [*STRICT_PYTHON, "-c", block],
         capture_output=True,
         text=True,
         check=False,
@@ -55,7 +56,7 @@ def test_the_documents_lines_for_a_model_run_on_a_real_one(block: str, tmp_path:
     folder = Path(package.__file__).parent / "model"
     before = f"import attnflow as af\nname = {str(folder)!r}\n"
     result = subprocess.run(
-        [sys.executable, "-W", "error", "-c", before + block],
+        [*STRICT_PYTHON, "-c", before + block],
         capture_output=True,
         text=True,
         check=False,

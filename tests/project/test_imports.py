@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import attnflow
+from strict_python import STRICT_PYTHON
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "src" / "attnflow"
@@ -28,7 +29,7 @@ def _loaded_after(statement: str) -> list[str]:
     """The heavy packages that a new process has loaded after the statement, warnings as errors."""
     code = f"{statement}\nimport sys\nprint(*(name for name in {HEAVY!r} if name in sys.modules))"
     result = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False
+        [*STRICT_PYTHON, "-c", code], capture_output=True, text=True, check=False
     )
     assert result.returncode == 0, result.stderr
     return result.stdout.split()
