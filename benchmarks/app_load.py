@@ -169,7 +169,7 @@ def _held_mb(process: int) -> float:
 
 async def _answers(client: httpx2.AsyncClient) -> dict[str, int]:
     health: dict[str, Any] = (await client.get("/api/health")).json()
-    return {name: health[name] for name in ("worked_out", "shared", "cached")}
+    return {name: health[name] for name in ("computed", "shared", "cached")}
 
 
 if __name__ == "__main__":

@@ -47,10 +47,12 @@ def served(verb_number: Loaded) -> Generator[Serving]:
     with_open = []
 
     def start(
-        models: Mapping[str, Loaded] | None = None, connections: int | None = None, **limits: Any
+        models: Mapping[str, Loaded] | None = None,
+        config: Mapping[str, Any] | None = None,
+        **limits: Any,
     ) -> Server:
         known = models or {"verb-number": verb_number}
-        opened = serving(known, Limits(**limits), connections)
+        opened = serving(known, Limits(**limits), **(config or {}))
         server = opened.__enter__()
         with_open.append(opened)
         return server

@@ -12,7 +12,7 @@ import uvicorn
 
 from attnflow.models import Loaded
 from attnflow.view.app import Limits, create_app
-from attnflow.view.app._serve import configured, listening
+from attnflow.view.app._serve import bind_socket, server_config
 
 
 def until(true: Callable[[], bool]) -> None:
@@ -51,7 +51,7 @@ class Server:
 
     @property
     def jobs(self) -> Any:
-        return self.app.state.answers.jobs
+        return self.app.state.service.jobs
 
     def health(self) -> dict[str, Any]:
         return httpx2.get(f"{self.address}/api/health").json()
@@ -65,21 +65,18 @@ class Server:
 
 
 @contextmanager
-def serving(
-    models: Mapping[str, Loaded], limits: Limits, connections: int | None = None
-) -> Generator[Server]:
-    """As `serve` runs it; `connections` at a time where they are named."""
+def serving(models: Mapping[str, Loaded], limits: Limits, **settings: Any) -> Generator[Server]:
+    """As `serve` runs it; `settings` are those of `server_config`."""
     app = create_app(models, limits=limits)
-    door = listening("127.0.0.1", 0)
-    config = configured(app) if connections is None else configured(app, connections=connections)
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [door]})
+    sock = bind_socket("127.0.0.1", 0)
+    server = uvicorn.Server(server_config(app, **settings))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]})
     thread.start()
     try:
         until(lambda: server.started)
-        yield Server(f"http://127.0.0.1:{door.getsockname()[1]}", app, server)
+        yield Server(f"http://127.0.0.1:{sock.getsockname()[1]}", app, server)
     finally:
-        app.state.answers.jobs.close()
+        app.state.service.jobs.close()
         server.should_exit = True
         thread.join()
-        door.close()
+        sock.close()

@@ -11,11 +11,11 @@ from attnflow import InputError, paper
 from attnflow.evaluate import explain, explanation_document
 from attnflow.models import Loaded
 from attnflow.view import page_data
-from attnflow.view.app._jobs import Progress, Stopped
+from attnflow.view.app._compute import ExplainArguments, compute
+from attnflow.view.app._errors import from_library_error
+from attnflow.view.app._jobs import JobCancelled, JobProgress
 from attnflow.view.app._limits import Limits
-from attnflow.view.app._refusal import of_library
-from attnflow.view.app._shapes import Explained, Line
-from attnflow.view.app._work import Question, worked_out
+from attnflow.view.app._schemas import ExplainResponse, StreamLine
 
 Client = Callable[..., TestClient]
 TEXT = "the key to the cabinets"
@@ -36,7 +36,7 @@ def test_the_answer_is_the_document_of_the_command(client: Client, verb_number: 
     document = explanation_document(explanation, "verb-number", verb_number.tokenizer)
     assert answer.status_code == 200
     assert answer.json() == json.loads(json.dumps(document))
-    assert Explained.model_validate(answer.json()).prediction.label == "singular"
+    assert ExplainResponse.model_validate(answer.json()).prediction.label == "singular"
 
 
 def test_the_page_comes_along_where_it_is_asked_for(client: Client, verb_number: Loaded) -> None:
@@ -74,7 +74,11 @@ def test_the_first_model_is_the_default(client: Client, verb_number: Loaded) -> 
         ({"text": TEXT, "layer": True}, "invalid", "layer: "),
         ({"text": TEXT, "query": -1}, "invalid", "query: "),
         ({"text": TEXT, "page": 1}, "invalid", "page: "),
-        ({"text": TEXT, "path": "x"}, "invalid", "there is no field 'path'; use text, model"),
+        (
+            {"text": TEXT, "path": "x"},
+            "invalid",
+            "unknown field 'path'; expected one of text, model",
+        ),
         ({"text": TEXT, "layer": 7}, "input", "layers are 1 to 6"),
         ({"text": TEXT, "query": 7}, "input", "7"),
         ({"text": TEXT, "target": "neither"}, "input", "neither"),
@@ -82,9 +86,17 @@ def test_the_first_model_is_the_default(client: Client, verb_number: Loaded) -> 
         ({"text": ""}, "input", "has no tokens"),
         ({"text": " \n"}, "input", "has no tokens"),
         ({"text": "\ud800"}, "input", "half of a character"),
-        ({"text": TEXT, "model": "/etc/passwd"}, "unknown_model", "use one of verb-number"),
-        ({"text": TEXT, "model": "../verb-number"}, "unknown_model", "use one of verb-number"),
-        ({"text": "the " * 63}, "too_many_tokens", "tokens, and the model takes 64; shorten it"),
+        (
+            {"text": TEXT, "model": "/etc/passwd"},
+            "unknown_model",
+            "expected one of the models verb-number",
+        ),
+        (
+            {"text": TEXT, "model": "../verb-number"},
+            "unknown_model",
+            "expected one of the models verb-number",
+        ),
+        ({"text": "the " * 63}, "too_many_tokens", "the model takes at most 64 tokens"),
     ],
 )
 def test_bad_input_says_what_came_and_what_to_do(
@@ -140,7 +152,7 @@ def test_an_unexpected_error_tells_the_log_all_and_the_client_nothing(
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("a secret in /home/somebody")
 
-    monkeypatch.setattr("attnflow.view.app._work.page_data", fail)
+    monkeypatch.setattr("attnflow.view.app._compute.page_data", fail)
     answer = client().post(path, json={"text": TEXT, "page": True})
     error = json.loads(answer.text.splitlines()[-1])["error"]
     assert error["code"] == "internal"
@@ -167,22 +179,22 @@ def test_a_stream_tells_of_the_progress_and_then_the_same_answer(client: Client)
     app = client()
     streamed = app.post("/api/explain/stream", json={"text": TEXT})
     assert streamed.headers["content-type"] == "application/x-ndjson"
-    lines = [Line.model_validate_json(line) for line in streamed.text.splitlines()]
+    lines = [StreamLine.model_validate_json(line) for line in streamed.text.splitlines()]
     steps = [line.progress for line in lines[:-1]]
     done = [step.done for step in steps if step is not None]
     assert len(done) == len(steps) > 0
     assert done == sorted(done)
     assert lines[-1].result is not None
-    whole = Explained.model_validate(app.post("/api/explain", json={"text": TEXT}).json())
+    whole = ExplainResponse.model_validate(app.post("/api/explain", json={"text": TEXT}).json())
     assert lines[-1].result == whole
 
 
 @pytest.mark.parametrize("page", [False, True])
 def test_steps_are_told_up_to_the_last(verb_number: Loaded, page: bool) -> None:
-    question = Question("verb-number", TEXT, None, None, None, "unk", page)
-    told: list[Progress] = []
-    _ = worked_out(question, verb_number, Limits(), told.append)
-    assert told[0] == Progress("working")  # how many steps there are is not known yet
+    question = ExplainArguments("verb-number", TEXT, None, None, None, "unk", page)
+    told: list[JobProgress] = []
+    _ = compute(question, verb_number, Limits(), told.append)
+    assert told[0] == JobProgress("working")  # how many steps there are is not known yet
     steps = 3 + 3 + 7  # attention, prediction and gradient; methods; tokens
     assert {each.total for each in told[1:]} == {steps + page}
     # What comes before blank-out is told again at its begin, and its tokens go in one batch; the
@@ -193,16 +205,16 @@ def test_steps_are_told_up_to_the_last(verb_number: Loaded, page: bool) -> None:
 
 
 def test_a_page_that_nobody_waits_for_is_not_worked_out(verb_number: Loaded) -> None:
-    question = Question("verb-number", TEXT, None, None, None, "unk", page=True)
-    told: list[Progress] = []
+    question = ExplainArguments("verb-number", TEXT, None, None, None, "unk", page=True)
+    told: list[JobProgress] = []
 
-    def report(progress: Progress) -> None:
+    def report(progress: JobProgress) -> None:
         told.append(progress)
         if [each.done for each in told].count(13) == 2:
-            raise Stopped
+            raise JobCancelled
 
-    with pytest.raises(Stopped):
-        _ = worked_out(question, verb_number, Limits(), report)
+    with pytest.raises(JobCancelled):
+        _ = compute(question, verb_number, Limits(), report)
 
 
 def test_a_stream_ends_with_what_went_wrong(client: Client) -> None:
@@ -229,4 +241,4 @@ def test_a_model_is_left_as_it_was(client: Client) -> None:
 
 def test_an_error_of_the_library_is_told_whole() -> None:
     said = "layer is 9; layers are 1 to 6, or pass truncate=True to cut it off there"
-    assert str(of_library(InputError(said))) == said
+    assert str(from_library_error(InputError(said))) == said

@@ -25,7 +25,7 @@ def test_a_result_is_kept_by_its_content(client: Client) -> None:
     again = app.post("/api/explain", json={"text": TEXT, "model": "verb-number", "layer": None})
     assert again.content == first.content
     health = app.get("/api/health").json()
-    assert (health["worked_out"], health["cached"]) == (1, 1)
+    assert (health["computed"], health["cached"]) == (1, 1)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_another_question_is_worked_out_anew(
     app = client({"verb-number": verb_number, "other": verb_number})
     for body in ({"text": TEXT}, {"text": TEXT, **other}):
         assert app.post("/api/explain", json=body).status_code == 200
-    assert app.get("/api/health").json()["worked_out"] == 2
+    assert app.get("/api/health").json()["computed"] == 2
 
 
 def test_an_error_is_not_kept(client: Client) -> None:
@@ -61,34 +61,34 @@ def test_nothing_is_kept_in_a_cache_of_no_bytes(client: Client) -> None:
     app = client(cache=0)
     for _ in range(2):
         assert app.post("/api/explain", json={"text": TEXT}).status_code == 200
-    assert app.get("/api/health").json()["worked_out"] == 2
+    assert app.get("/api/health").json()["computed"] == 2
 
 
 def test_the_cache_never_takes_more_than_its_bytes() -> None:
     cache = Cache(limit=10_000)
     for number in range(1000):
-        cache.keep(str(number), bytes(number * 7 % 3000))
-        assert cache.taken <= 10_000
-        assert cache.find(str(number)) is not None
-    cache.keep("huge", bytes(10_000))
-    assert cache.find("huge") is None
+        cache.put(str(number), bytes(number * 7 % 3000))
+        assert cache.used <= 10_000
+        assert cache.get(str(number)) is not None
+    cache.put("huge", bytes(10_000))
+    assert cache.get("huge") is None
 
 
 def test_what_was_not_used_for_longest_goes_first() -> None:
     cache = Cache(limit=3000)
     for key in "abc":
-        cache.keep(key, bytes(500))
-    assert cache.find("a") is not None
-    cache.keep("d", bytes(500))
-    assert [key for key in "abcd" if cache.find(key) is not None] == ["a", "c", "d"]
+        cache.put(key, bytes(500))
+    assert cache.get("a") is not None
+    cache.put("d", bytes(500))
+    assert [key for key in "abcd" if cache.get(key) is not None] == ["a", "c", "d"]
 
 
 def test_the_same_key_again_takes_its_bytes_once() -> None:
     cache = Cache(limit=3000)
-    cache.keep("a", bytes(1000))
-    taken = cache.taken
-    cache.keep("a", bytes(1000))
-    assert cache.taken == taken
+    cache.put("a", bytes(1000))
+    taken = cache.used
+    cache.put("a", bytes(1000))
+    assert cache.used == taken
 
 
 def test_equal_requests_at_once_are_worked_out_once(served: Any, gated: Any) -> None:
@@ -100,7 +100,7 @@ def test_equal_requests_at_once_are_worked_out_once(served: Any, gated: Any) -> 
         answers = {each.result().text for each in asked}
     assert len(answers) == 1
     assert "singular" in answers.pop()
-    assert server.health()["worked_out"] == 1
+    assert server.health()["computed"] == 1
 
 
 def test_one_of_two_that_wait_may_leave(served: Any, gated: Any) -> None:
@@ -153,13 +153,13 @@ def test_a_client_that_goes_away_ends_the_work_at_the_next_step(
     request = begin(server)
     until(lambda: gated.begun == 1)
     (job,) = server.jobs._all
-    assert not job.stopped.is_set()
+    assert not job.cancelled.is_set()
     request.close()
-    until(job.stopped.is_set)
+    until(job.cancelled.is_set)
     gated.gate.set()
     until(lambda: server.health()["working"] == 0)
     assert gated.begun == 1
-    assert server.health()["worked_out"] == 0
+    assert server.health()["computed"] == 0
     # And the model still works.
     assert server.post({"text": TEXT}).json()["prediction"]["label"] == "singular"
 
@@ -178,7 +178,7 @@ def test_a_client_that_goes_away_while_it_waits_leaves_the_queue(
         until(lambda: server.health()["waiting"] == 0)
         gated.gate.set()
         assert other.result().status_code == 200
-    assert server.health()["worked_out"] == 1
+    assert server.health()["computed"] == 1
 
 
 def test_a_slow_model_does_not_keep_another_one_waiting(

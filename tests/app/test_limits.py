@@ -14,10 +14,10 @@ from fastapi.testclient import TestClient
 from served_apps import until
 
 from attnflow import InputError
-from attnflow.view.app import Limits, _posts
-from attnflow.view.app._answers import Answers
-from attnflow.view.app._refusal import Refusal
-from attnflow.view.app._shapes import Ask
+from attnflow.view.app import Limits, _request_body
+from attnflow.view.app._errors import ErrorResponse
+from attnflow.view.app._schemas import ExplainRequest
+from attnflow.view.app._service import ExplainService
 
 Client = Callable[..., TestClient]
 TEXT = "the key to the cabinets"
@@ -33,7 +33,7 @@ def test_characters(client: Client) -> None:
     assert app.post("/api/explain", json={"text": TEXT}).status_code == 200
     refused = app.post("/api/explain", json={"text": f"{TEXT}."})
     assert _code(refused, 422) == "text_too_long"
-    assert "24 characters, and at most 23 are allowed" in refused.text
+    assert "expected at most 23 characters, got 24" in refused.text
 
 
 def test_characters_are_those_of_the_text_and_not_its_bytes(client: Client) -> None:
@@ -44,7 +44,7 @@ def test_tokens(client: Client) -> None:
     assert client(tokens=7).post("/api/explain", json={"text": TEXT}).status_code == 200
     refused = client(tokens=6).post("/api/explain", json={"text": TEXT})
     assert _code(refused, 422) == "too_many_tokens"
-    assert "7 tokens, and at most 6 are allowed" in refused.text
+    assert "expected at most 6 tokens, got 7" in refused.text
 
 
 def test_bytes_of_a_body(client: Client) -> None:
@@ -73,7 +73,7 @@ def test_a_body_without_a_length_is_counted_as_it_comes(served: Any) -> None:
     except (httpx2.WriteError, httpx2.ReadError, httpx2.RemoteProtocolError):
         pass  # the server closed the connection while more was being sent
     assert sent < whole / 2
-    assert server.health()["worked_out"] == 0
+    assert server.health()["computed"] == 0
     assert not server.jobs._all
 
 
@@ -110,8 +110,8 @@ def test_a_body_that_does_not_come(served: Any) -> None:
 
 
 def test_a_body_has_seconds_of_its_own(served: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert _posts._BODY_SECONDS <= 10 < Limits().seconds
-    monkeypatch.setattr(_posts, "_BODY_SECONDS", 0.1)
+    assert _request_body._BODY_SECONDS <= 10 < Limits().seconds
+    monkeypatch.setattr(_request_body, "_BODY_SECONDS", 0.1)
     server = served()
     with socket.create_connection(("127.0.0.1", server.port)) as line:
         line.sendall(
@@ -121,7 +121,7 @@ def test_a_body_has_seconds_of_its_own(served: Any, monkeypatch: pytest.MonkeyPa
         answer = http.client.HTTPResponse(line)
         answer.begin()
         assert answer.status == 408
-        assert "after 0.1 seconds" in json.loads(answer.read())["error"]["message"]
+        assert "within 0.1 seconds" in json.loads(answer.read())["error"]["message"]
         answer.close()
 
 
@@ -135,19 +135,19 @@ def test_the_time_of_the_body_is_gone_for_the_work() -> None:
         return {"type": "http.request", "body": b"{}", "more_body": False}
 
     async def app(scope: Any, _receive: Any, _send: Any) -> None:
-        moments["deadline"] = scope[_posts.DEADLINE]
+        moments["deadline"] = scope[_request_body.DEADLINE]
 
     async def send(_: Any) -> None: ...
 
     headers = [(b"content-type", b"application/json"), (b"host", b"localhost")]
     scope = {"type": "http", "method": "POST", "path": "/", "headers": headers}
-    posts = _posts.Posts(app, paths=("/",), limits=Limits(seconds=7))
+    posts = _request_body.RequestBodyMiddleware(app, paths=("/",), limits=Limits(seconds=7))
     asyncio.run(posts(scope, receive, send))
     assert moments["deadline"] <= moments["asked"] + 7
 
 
 def test_work_ends_at_the_deadline_of_its_request(gated: Any) -> None:
-    answers = Answers({"slow": gated.loaded}, Limits())
+    answers = ExplainService({"slow": gated.loaded}, Limits())
 
     async def receive() -> Any:
         _ = await asyncio.Event().wait()
@@ -156,19 +156,21 @@ def test_work_ends_at_the_deadline_of_its_request(gated: Any) -> None:
         answers.jobs.open()
         past = asyncio.get_running_loop().time() - 1
         try:
-            return await answers.whole(Ask.model_validate({"text": TEXT}), receive, past)
+            return await answers.explain(
+                ExplainRequest.model_validate({"text": TEXT}), receive, past
+            )
         finally:
             gated.gate.set()
             answers.jobs.close()
 
-    with pytest.raises(Refusal) as refused:
+    with pytest.raises(ErrorResponse) as refused:
         _ = asyncio.run(ask())
     assert refused.value.code == "too_slow"
 
 
 def test_connections_beyond_the_most_are_refused_and_50_are_not(served: Any) -> None:
     assert served().uvicorn.config.limit_concurrency >= 100
-    server = served(connections=3)
+    server = served(config={"connections": 3})
     lines = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(3)]
     try:
         until(lambda: len(server.uvicorn.server_state.connections) == 3)
@@ -185,7 +187,7 @@ def test_seconds(served: Any, gated: Any) -> None:
     server = served({"slow": gated.loaded}, seconds=1)
     refused = server.post({"text": TEXT})
     assert _code(refused, 504) == "too_slow"
-    assert "more than the 1 seconds" in refused.text
+    assert "more than the limit of 1 seconds" in refused.text
     # The pass that is under way ends; the work does not go on to the next.
     gated.gate.set()
     until(lambda: server.health()["working"] == 0)
@@ -226,5 +228,32 @@ def test_a_queue_that_is_full(served: Any, gated: Any) -> None:
     ("name", "value"), [("tokens", 0), ("body", 2.5), ("seconds", float("nan")), ("work", True)]
 )
 def test_limits_that_are_none(name: str, value: Any) -> None:
-    with pytest.raises(InputError, match=f"limit {name} is"):
+    with pytest.raises(InputError, match=f"limit {name} must be"):
         _ = Limits(**{name: value})
+
+
+@pytest.mark.parametrize("data", [b"", b"GET", b"GET / HTTP/1.1\r\nHost: localhost\r\n"])
+def test_a_connection_that_sends_no_complete_head_is_closed(served: Any, data: bytes) -> None:
+    server = served(config={"head_seconds": 0.2})
+    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
+        connection.sendall(data)
+        assert connection.recv(1) == b""  # the app closed it; without a limit this times out
+
+
+def test_a_second_request_on_a_connection_has_the_same_limit(served: Any) -> None:
+    server = served(config={"head_seconds": 0.2})
+    head = f"GET /api/health HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n".encode()
+    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
+        connection.sendall(head + b"\r\n")
+        assert connection.recv(4096).startswith(b"HTTP/1.1 200")
+        connection.sendall(head)
+        while connection.recv(4096):
+            pass
+
+
+def test_a_slow_response_is_not_cut_off_by_the_limit_for_heads(served: Any, gated: Any) -> None:
+    server = served({"slow": gated.loaded}, config={"head_seconds": 0.1})
+    timer = threading.Timer(0.5, gated.gate.set)
+    timer.start()
+    assert server.post({"text": TEXT}).status_code == 200
+    timer.join()

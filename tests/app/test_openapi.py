@@ -15,8 +15,8 @@ from schemathesis.config import SchemathesisConfig
 
 from attnflow.models import Loaded
 from attnflow.view.app import Limits, create_app
-from attnflow.view.app._describe import CODES
-from attnflow.view.app._refusal import Code
+from attnflow.view.app._errors import Code
+from attnflow.view.app._openapi import CODES
 
 Client = Callable[..., TestClient]
 
@@ -79,7 +79,9 @@ def test_the_list_of_operations_is_whole(described: Any) -> None:
 
 def test_the_description_names_the_models_and_limits(client: Client) -> None:
     app = client(characters=123)
-    fields = app.get("/openapi.json").json()["components"]["schemas"]["Ask"]["properties"]
+    fields = app.get("/openapi.json").json()["components"]["schemas"]["ExplainRequest"][
+        "properties"
+    ]
     assert fields["text"]["maxLength"] == 123
     assert fields["model"]["anyOf"][0]["enum"] == ["verb-number"]
 
@@ -87,7 +89,9 @@ def test_the_description_names_the_models_and_limits(client: Client) -> None:
 def test_every_reference_in_the_description_leads_somewhere(client: Client) -> None:
     document = client().get("/openapi.json").json()
     references = set(re.findall(r'"#/components/schemas/(\w+)"', json.dumps(document)))
-    assert {"Line", "Step", "Explained"} <= references | set(document["components"]["schemas"])
+    assert {"StreamLine", "ProgressInfo", "ExplainResponse"} <= references | set(
+        document["components"]["schemas"]
+    )
     assert references <= set(document["components"]["schemas"])
 
 
@@ -106,7 +110,7 @@ def test_what_else_http_forbids_has_a_code_of_its_own(client: Client) -> None:
 
 
 def test_every_code_of_an_error_is_documented(client: Client) -> None:
-    # A Refusal takes no other code, which the type checker sees to.
+    # A ErrorResponse takes no other code, which the type checker sees to.
     assert set(get_args(Code)) == set(CODES)
     page = client().get("/docs").text
     assert [code for code in CODES if f"<code>{code}</code>" not in page] == []

@@ -16,7 +16,7 @@ from attnflow import InputError
 from attnflow.cli import _serve as command
 from attnflow.paper._load import SHIPPED
 from attnflow.view.app import Limits
-from attnflow.view.app._serve import listening
+from attnflow.view.app._serve import bind_socket
 from strict_python import STRICT_PYTHON
 
 Run = Callable[..., Result]
@@ -60,10 +60,10 @@ def started(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
     def serve(models: Any, **settings: Any) -> None:
         given.update(settings, models=models)
-        settings["tell"]("http://127.0.0.1:1/")
+        settings["on_ready"]("http://127.0.0.1:1/")
 
     monkeypatch.setattr(command, "serve", serve)
-    monkeypatch.setattr(command, "listening", lambda *_: socket.socket())
+    monkeypatch.setattr(command, "bind_socket", lambda *_: socket.socket())
     return given
 
 
@@ -97,12 +97,12 @@ def test_a_port_that_is_taken_is_an_error_before_a_model_is_loaded(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(command, "loaded_model", lambda *_: pytest.fail("loaded"))
-    with listening("127.0.0.1", 0) as door:
-        port = door.getsockname()[1]
+    with bind_socket("127.0.0.1", 0) as sock:
+        port = sock.getsockname()[1]
         result = run("serve", "--port", port)
     assert result.exit_code == 1
     assert result.stderr == (
-        f"error: port {port} of 127.0.0.1 is taken by another program; give another port, or 0 "
+        f"error: port {port} of 127.0.0.1 is in use by another program; pass another port, or 0 "
         "for any free one\n"
     )
 
@@ -112,7 +112,7 @@ def test_a_host_that_is_not_this_machine(run: Run, host: str) -> None:
     result = run("serve", "--host", host, "--port", 0)
     assert result.exit_code == 1
     assert result.stderr.startswith("error: ")
-    assert "use 127.0.0.1" in result.stderr
+    assert "Use 127.0.0.1" in result.stderr
 
 
 def test_the_shipped_model_is_the_default(run: Run, started: dict[str, Any]) -> None:
@@ -205,7 +205,7 @@ def test_a_name_with_an_equals_sign_may_be_a_folder(tmp_path: Path) -> None:
 
 
 def test_any_free_port_can_be_listened_at_twice() -> None:
-    with listening("localhost", 0) as one, listening("localhost", 0) as other:
+    with bind_socket("localhost", 0) as one, bind_socket("localhost", 0) as other:
         assert one.getsockname()[1] != other.getsockname()[1]
-    with pytest.raises(InputError, match="no address of this machine"):
-        _ = listening("nowhere.invalid", 0)
+    with pytest.raises(InputError, match="not an address of this machine"):
+        _ = bind_socket("nowhere.invalid", 0)

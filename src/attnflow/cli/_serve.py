@@ -11,7 +11,7 @@ from attnflow.cli._loading import SHIPPED, loaded_model, loading, naming_options
 from attnflow.cli._model_options import AllowPickle, Device, RemoteCode
 from attnflow.cli._options import wrong
 from attnflow.models import Loaded
-from attnflow.view.app import Limits, is_loopback, listening, require_packages, serve
+from attnflow.view.app import Limits, bind_socket, is_loopback, require_packages, serve
 
 _DEFAULT = Limits()
 
@@ -89,7 +89,7 @@ def serve_command(
     )
     named = _named(model or [SHIPPED])
     require_packages()
-    listening(host, port).close()  # tried before models are loaded, which may take minutes
+    bind_socket(host, port).close()  # tried before models are loaded, which may take minutes
     load_settings = {"allow_pickle": allow_pickle, "remote_code": remote_code, "device": device}
     models = {name: _loaded(source, load_settings) for name, source in named.items()}
     if not is_loopback(host):
@@ -105,7 +105,7 @@ def serve_command(
         limits=limits,
         hosts=allow_host or (),
         open_browser=open_browser,
-        tell=lambda address: typer.echo(f"attnflow is at {address} (Ctrl-C stops it)"),
+        on_ready=lambda address: typer.echo(f"attnflow is at {address} (Ctrl-C stops it)"),
     )
 
 

@@ -2,6 +2,6 @@
 
 from attnflow.view.app._create import create_app, require_packages
 from attnflow.view.app._limits import Limits
-from attnflow.view.app._serve import is_loopback, listening, serve
+from attnflow.view.app._serve import bind_socket, is_loopback, serve
 
-__all__ = ["Limits", "create_app", "is_loopback", "listening", "require_packages", "serve"]
+__all__ = ["Limits", "bind_socket", "create_app", "is_loopback", "require_packages", "serve"]

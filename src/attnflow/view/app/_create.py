@@ -1,4 +1,4 @@
-"""`create_app`: the pieces put together as a FastAPI application."""
+"""`create_app`: the interactive page as a FastAPI application."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, cast
 from attnflow._internal import optional
 from attnflow.errors import InputError
 from attnflow.models import Loaded
-from attnflow.view.app._guard import LOOPBACK
 from attnflow.view.app._limits import Limits
+from attnflow.view.app._security import LOOPBACK
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -21,24 +21,23 @@ def create_app(
     limits: Limits = Limits(),  # noqa: B008 - frozen
     hosts: Sequence[str] = LOOPBACK,
 ) -> FastAPI:
-    """The interactive page as a web application, with the HTTP API that it uses.
+    """Return the interactive page as a web application, with its HTTP API.
 
     Parameters
     ----------
     models
-        Name → model. Requests choose by these names; the first is the default.
+        Name → model. Requests choose by name; the first is the default.
     limits
-        How much requests may take.
+        Limits of requests.
     hosts
-        Names and addresses that the app is reached by; a request for another one is refused, since
-        a page of another site may have given its own name our address. "0.0.0.0" or "::" among them
-        stands for every address, and for no name.
+        Names and addresses of the app. A request with another Host header is rejected, because a
+        page of another site may point its own name to our address (DNS rebinding). "0.0.0.0" or
+        "::" allows every IP address, and no name.
 
     Notes
     -----
-    There is no authentication: whoever reaches the app may use it. Work under way is stopped by
-    `app.state.answers.jobs.close()`, which the end of the application calls. Needs `pip install
-    "attnflow[serve]"`.
+    There is no authentication: whoever reaches the app can use it. The shutdown of the application
+    cancels running jobs. Needs the extra `serve`.
 
     Examples
     --------
@@ -51,19 +50,20 @@ def create_app(
     require_packages()
     if not isinstance(cast("object", models), Mapping) or not models:
         raise InputError(
-            f"models is {models!r}; give at least one, by name: {{'verb-number': paper.load()}}"
+            f"models must be a mapping with at least one model, got {models!r}. Pass for example "
+            "{'verb-number': paper.load()}"
         )
     for name, loaded in models.items():
         if not isinstance(cast("object", loaded), Loaded) or loaded.tokenizer is None:
             raise InputError(
-                f"model {name!r} is {loaded!r}; wanted is what paper.load or models.load give, "
-                "with a tokenizer"
+                f"model {name!r}: expected a Loaded with a tokenizer, got {loaded!r}. Pass what "
+                "paper.load or models.load return"
             )
-    from attnflow.view.app._application import application  # noqa: PLC0415 - it loads FastAPI
+    from attnflow.view.app._application import application  # noqa: PLC0415 - imports FastAPI
 
     return application(models, limits, hosts)
 
 
 def require_packages() -> None:
-    """Say what to install where FastAPI or uvicorn is missing; nothing is loaded."""
+    """Raise MissingDependencyError where FastAPI or uvicorn is missing; nothing is imported."""
     optional.require("fastapi", "uvicorn", need="the local app needs", extra="serve")

@@ -1,4 +1,4 @@
-"""The files that browsers are given: those of a fixed table, read once, and no others."""
+"""The static files of the app: a fixed table, read once."""
 
 import hashlib
 from dataclasses import dataclass
@@ -14,15 +14,15 @@ _TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """What a browser is given for one address."""
+    """Content and headers of one address."""
 
     content: bytes
     type: str
-    tag: str  # changes with the content
+    tag: str  # the ETag: a digest of the content
 
 
 def files() -> dict[str, File]:
-    """Address → file. An address is looked up as it is: nothing in it becomes a path.
+    """Return address → file. No part of an address is ever used as a path.
 
     >>> files()["/"].type
     'text/html; charset=utf-8'
@@ -34,12 +34,12 @@ def files() -> dict[str, File]:
     return {address: _file(name) for address, name in names.items()}
 
 
-def made_file(text: str, suffix: str) -> File:
-    """A file of this text."""
+def make_file(text: str, suffix: str) -> File:
+    """Return a file with this text."""
     content = text.encode()
     tag = hashlib.blake2b(content, digest_size=8).hexdigest()
     return File(content, _TYPES[suffix], f'"{tag}"')
 
 
 def _file(name: str) -> File:
-    return made_file(static_file(name), name.rpartition(".")[2])
+    return make_file(static_file(name), name.rpartition(".")[2])

@@ -1,4 +1,4 @@
-"""How much one request, and all of them together, may take."""
+"""Limits of one request and of all requests together."""
 
 from dataclasses import dataclass, fields
 
@@ -7,24 +7,24 @@ from attnflow.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much one request, and all of them together, may take; beyond it there is a clear error.
+    """Limits of one request and of all requests together; a request beyond one gets an error.
 
     Parameters
     ----------
     characters
-        Of a text.
+        Characters of a text.
     body
         Bytes of a request's body.
     tokens
-        Of a text, as the model counts them.
+        Tokens of a text, counted by the model's tokenizer.
     work
-        Requests worked on at a time. One model works on one at a time, whatever this is.
+        Jobs that run at a time. One model runs one job at a time in any case.
     queue
-        Requests that wait for their turn.
+        Jobs that wait to run.
     seconds
-        From a request to its answer: the body, which has at most ten of them, waiting and work.
+        From the start of a request to its response: body (at most ten seconds), waiting and work.
     cache
-        Bytes of results that are kept; 0 keeps none.
+        Bytes of cached results; 0 caches none.
 
     Examples
     --------
@@ -32,19 +32,19 @@ class Limits:
     64
     """
 
-    # Chosen: a long article's worth, and more than `tokens` hold in any language.
+    # Chosen: a long article, and more than `tokens` hold in any language.
     characters: int = 10_000
-    # Chosen: 10,000 characters that are written as two escapes of six bytes each, and some more.
+    # Chosen: 10,000 characters written as two escapes of six bytes each, plus the other fields.
     body: int = 128 * 1024
-    # Chosen: the longest input that the page is made for, and what a BERT reads.
+    # Chosen: the longest input the page is made for, and the limit of a BERT.
     tokens: int = 512
-    # Chosen: a forward pass uses all cores by itself, so more gain little and cost memory.
+    # Chosen: a forward pass uses all cores, so more jobs gain little and cost memory.
     work: int = 2
     # Chosen: a class of students that clicks at once.
     queue: int = 64
     # Chosen: as long as people watch a progress bar.
     seconds: float = 120.0
-    # Chosen: a thousand sentences with their pages, and little beside what torch takes.
+    # Chosen: a thousand sentences with their pages, and little next to what torch takes.
     cache: int = 64 * 2**20
 
     def __post_init__(self) -> None:
@@ -52,7 +52,7 @@ class Limits:
             value, least = getattr(self, field.name), 0 if field.name == "cache" else 1
             numbers = (int, float) if field.name == "seconds" else (int,)
             if isinstance(value, bool) or not isinstance(value, numbers) or not value >= least:
-                kind = "number" if field.name == "seconds" else "whole number"
+                kind = "a number" if field.name == "seconds" else "an integer"
                 raise InputError(
-                    f"limit {field.name} is {value!r}; wanted is a {kind} of {least} or more"
+                    f"limit {field.name} must be {kind} of at least {least}, got {value!r}"
                 )

@@ -1,23 +1,26 @@
-"""`serve`: the app on a port of this machine, until it is told to stop."""
+"""`serve`: run the app on a port of this machine until Ctrl-C."""
 
+import asyncio
 import errno
 import ipaddress
 import socket
 import webbrowser
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from attnflow.errors import InputError
 from attnflow.models import Loaded
 from attnflow.view.app._create import create_app, require_packages
-from attnflow.view.app._guard import ANY_ADDRESS, LOOPBACK
 from attnflow.view.app._limits import Limits
+from attnflow.view.app._security import ANY_ADDRESS, LOOPBACK
 
-# Open at a time. Chosen: several for each of a hundred browsers, and below the 1024 files that a
-# process may commonly have open.
-_CONNECTIONS = 500
-# Seconds that answers under way have to end. Chosen: as long as people wait after Ctrl-C.
-_STOPPING = 5
+# Open connections. Chosen: several for each of a hundred browsers, and below the usual limit of
+# 1024 open files for a process.
+_MAX_CONNECTIONS = 500
+# Seconds a client has to send the head of a request. Chosen: a slow mobile line.
+_HEAD_SECONDS = 10.0
+# Seconds running requests have to end after Ctrl-C. Chosen: as long as people wait.
+_SHUTDOWN_SECONDS = 5
 
 
 def serve(
@@ -28,60 +31,60 @@ def serve(
     limits: Limits = Limits(),  # noqa: B008 - frozen
     hosts: Sequence[str] = (),
     open_browser: bool = False,
-    tell: Callable[[str], None] | None = None,
+    on_ready: Callable[[str], None] | None = None,
 ) -> None:
-    """Serve the app until Ctrl-C, which stops the work under way and is a KeyboardInterrupt.
+    """Serve the app until Ctrl-C, which cancels running jobs and raises KeyboardInterrupt.
 
     Parameters
     ----------
     models, limits
         As for `create_app`.
     host
-        The address to listen at; by default this machine alone can reach it. There is no
+        Address to listen on; by default only this machine can reach it. There is no
         authentication.
     port
-        0 takes any that is free. A port that is taken is an InputError.
+        0 takes any free port. A port in use is an InputError.
     hosts
-        Names that the app is reached by besides `host` and those of the loopback.
+        Additional host names of the app, besides `host` and the loopback names.
     open_browser
         Show the app in the browser.
-    tell
-        Called with the app's address once it listens.
+    on_ready
+        Called with the URL of the app once it listens.
     """
     require_packages()
     app = create_app(models, limits=limits, hosts=(*LOOPBACK, host, *hosts))
-    with listening(host, port) as door:
-        address = _address(door)
-        if tell is not None:
-            tell(address)
+    with bind_socket(host, port) as sock:
+        address = _address(sock)
+        if on_ready is not None:
+            on_ready(address)
         if open_browser:
             _ = webbrowser.open(address)
-        _run(app, door)
+        _run(app, sock)
 
 
-def listening(host: str, port: int) -> socket.socket:
-    """A socket at this address; an InputError where there can be none."""
+def bind_socket(host: str, port: int) -> socket.socket:
+    """Return a listening socket; an address that cannot be used is an InputError."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, kind, protocol, _, where = found[0]
-        door = socket.socket(family, kind, protocol)
+        sock = socket.socket(family, kind, protocol)
     except (OSError, UnicodeError, OverflowError) as reason:
         raise InputError(
-            f"host {host!r} is no address of this machine: {reason}; use 127.0.0.1, or leave it out"
+            f"host {host!r} is not an address of this machine: {reason}. Use 127.0.0.1"
         ) from reason
     try:
-        # An app that was just stopped leaves its port half taken for a minute.
-        door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        door.bind(where)
-        door.listen()
+        # The port of an app that has just stopped stays reserved for a minute otherwise.
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind(where)
+        sock.listen()
     except (OSError, OverflowError) as reason:
-        door.close()
-        raise _not_free(host, port, reason) from reason
-    return door
+        sock.close()
+        raise _port_error(host, port, reason) from reason
+    return sock
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address is reached from this machine alone.
+    """Whether only this machine can reach an address.
 
     >>> is_loopback("localhost"), is_loopback("127.0.0.2"), is_loopback("0.0.0.0")
     (True, True, False)
@@ -92,46 +95,90 @@ def is_loopback(host: str) -> bool:
         return host.lower() == "localhost"
 
 
-def _not_free(host: str, port: int, reason: Exception) -> InputError:
+def _port_error(host: str, port: int, reason: Exception) -> InputError:
     number = getattr(reason, "errno", None)
     if number == errno.EADDRINUSE:
-        why, advice = "is taken by another program", "give another port, or 0 for any free one"
+        why, advice = "is in use by another program", "pass another port, or 0 for any free one"
     elif number == errno.EACCES:
-        why, advice = "is only for programs with more rights", "give a port above 1023"
+        why, advice = "needs administrator rights", "pass a port above 1023"
     else:
-        why, advice = f"cannot be listened at: {reason}", "use 127.0.0.1 and a port up to 65535"
+        why, advice = f"cannot be opened: {reason}", "use 127.0.0.1 and a port up to 65535"
     return InputError(f"port {port} of {host} {why}; {advice}")
 
 
-def _address(door: socket.socket) -> str:
-    host, port = str(door.getsockname()[0]), door.getsockname()[1]
+def _address(sock: socket.socket) -> str:
+    host, port = str(sock.getsockname()[0]), sock.getsockname()[1]
     shown = ANY_ADDRESS.get(host, host)
     return f"http://{f'[{shown}]' if ':' in shown else shown}:{port}/"
 
 
-def _run(app: Any, door: socket.socket) -> None:
+def _run(app: Any, sock: socket.socket) -> None:
     import uvicorn
 
     class Server(uvicorn.Server):
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-            # Before uvicorn waits for answers that are being worked out.
-            app.state.answers.jobs.close()
+            # Cancel jobs first: uvicorn waits for their requests.
+            app.state.service.jobs.close()
             await super().shutdown(sockets)
 
-    Server(configured(app)).run(sockets=[door])
+    Server(server_config(app)).run(sockets=[sock])
 
 
-def configured(app: Any, *, connections: int = _CONNECTIONS) -> Any:
-    """How uvicorn runs the app; a request beyond `connections` of them is answered with 503."""
+def server_config(
+    app: Any, *, connections: int = _MAX_CONNECTIONS, head_seconds: float = _HEAD_SECONDS
+) -> Any:
+    """Return uvicorn's configuration for the app.
+
+    A connection beyond `connections` is answered with 503. One that has not sent the head of a
+    request after `head_seconds` is closed.
+    """
     import uvicorn
 
     return uvicorn.Config(
         app,
+        http=_protocol_with_head_timeout(head_seconds),
         ws="none",
         log_level="warning",
-        # Texts are not in addresses, but those of requests are nobody's business either.
-        access_log=False,
+        access_log=False,  # who asked what is private
         server_header=False,
         limit_concurrency=connections,
-        timeout_graceful_shutdown=_STOPPING,
+        timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
     )
+
+
+def _protocol_with_head_timeout(seconds: float) -> Any:
+    """Return uvicorn's HTTP protocol with a time limit for the head of each request.
+
+    uvicorn has none, so idle or half-sent connections would count towards `connections` for ever.
+    """
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    class Protocol(H11Protocol):
+        _head_timer: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: asyncio.Transport) -> None:
+            super().connection_made(transport)
+            self._watch_head()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            self._watch_head()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._cancel_timer()
+            super().connection_lost(exc)
+
+        def _watch_head(self) -> None:
+            """Run the timer while the head of a request is awaited."""
+            cycle = cast("Any", self.cycle)  # None before the first request
+            if cycle is not None and not cycle.response_complete:
+                self._cancel_timer()
+            elif self._head_timer is None:
+                self._head_timer = self.loop.call_later(seconds, self.transport.close)
+
+        def _cancel_timer(self) -> None:
+            if self._head_timer is not None:
+                self._head_timer.cancel()
+                self._head_timer = None
+
+    return Protocol

@@ -1,4 +1,4 @@
-"""What a client is told instead of an answer: a status, a code for programs, a sentence."""
+"""Error responses: a status, a code for programs, a sentence for people."""
 
 import json
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -6,14 +6,14 @@ from typing import Any, Literal, TypeAlias
 
 from attnflow.errors import InputError, UnsupportedModelError
 
-# As ASGI has them; spelled out here, so that no package is needed for them.
+# ASGI's types, written out so that no package is needed for them.
 Scope: TypeAlias = MutableMapping[str, Any]
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
 Application: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-# What programs tell refusals apart by; `_describe.CODES` says when each comes.
+# `_openapi.CODES` says when each is sent.
 Code: TypeAlias = Literal[
     "invalid",
     "text_too_long",
@@ -36,10 +36,10 @@ Code: TypeAlias = Literal[
 ]
 
 
-class Refusal(Exception):  # noqa: N818 - not an error of ours, but an answer
-    """Ends a request with an answer that says why.
+class ErrorResponse(Exception):  # noqa: N818 - a response, raised
+    """Ends a request with an error response.
 
-    >>> Refusal(404, "not_found", "there is no /x").document()
+    >>> ErrorResponse(404, "not_found", "there is no /x").document()
     {'error': {'code': 'not_found', 'message': 'there is no /x'}}
     """
 
@@ -52,15 +52,15 @@ class Refusal(Exception):  # noqa: N818 - not an error of ours, but an answer
         self.headers = headers or {}
 
     def document(self) -> dict[str, Any]:
-        """The body of the answer."""
+        """Return the body of the response as a document."""
         return {"error": {"code": self.code, "message": str(self)}}
 
     def body(self) -> bytes:
-        """The document as bytes of JSON."""
+        """Return the document as JSON bytes."""
         return json.dumps(self.document()).encode()
 
     async def send(self, send: Send) -> None:
-        """Answer with it, outside of FastAPI."""
+        """Send the response, from outside of FastAPI."""
         body = self.body()
         given = {"content-type": "application/json", "content-length": str(len(body))}
         headers = {**given, **self.headers}
@@ -71,17 +71,16 @@ class Refusal(Exception):  # noqa: N818 - not an error of ours, but an answer
         await send({"type": "http.response.body", "body": body})
 
 
-def of_library(error: InputError | UnsupportedModelError) -> Refusal:
-    """The library's own words, whole."""
+def from_library_error(error: InputError | UnsupportedModelError) -> ErrorResponse:
+    """Return the response for an error of the library, with its message."""
     unsupported = isinstance(error, UnsupportedModelError)
-    return Refusal(422, "unsupported_model" if unsupported else "input", str(error))
+    return ErrorResponse(422, "unsupported_model" if unsupported else "input", str(error))
 
 
-def unexpected() -> Refusal:
-    """An error that nobody thought of. What it was stands in the log alone."""
-    return Refusal(
+def internal_error() -> ErrorResponse:
+    """Return the response for an unexpected exception, whose details are in the log only."""
+    return ErrorResponse(
         500,
         "internal",
-        "something went wrong in the app that should not have; whoever runs it finds the reason "
-        "in its output",
+        "unexpected internal error; the output of the app has the details",
     )

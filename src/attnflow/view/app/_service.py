@@ -1,0 +1,118 @@
+"""From a request to its response: the complete result, or a stream of lines."""
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from dataclasses import asdict
+from functools import partial
+from typing import Any
+
+from attnflow.errors import InputError, UnsupportedModelError
+from attnflow.models import Loaded
+from attnflow.view.app._compute import ExplainArguments, compute
+from attnflow.view.app._errors import ErrorResponse, Receive, from_library_error, internal_error
+from attnflow.view.app._jobs import ClientDisconnected, Job, Jobs, result, watch
+from attnflow.view.app._limits import Limits
+from attnflow.view.app._schemas import ExplainRequest
+
+_LOG = logging.getLogger(__name__)
+
+
+class ExplainService:
+    """The models and their jobs."""
+
+    def __init__(self, models: Mapping[str, Loaded], limits: Limits) -> None:
+        self.models = dict(models)
+        self.limits = limits
+        self.jobs = Jobs(limits)
+
+    async def explain(self, request: ExplainRequest, receive: Receive, deadline: float) -> bytes:
+        """Return the result as JSON, or raise ErrorResponse or ClientDisconnected.
+
+        `deadline` is a time of the event loop.
+        """
+        async with aclosing(self._parts(request, receive, deadline)) as parts:
+            async for kind, content in parts:
+                if kind == "result":
+                    return content
+        raise AssertionError("a job ends with a result or raises")
+
+    async def stream(
+        self, request: ExplainRequest, receive: Receive, deadline: float
+    ) -> AsyncGenerator[bytes]:
+        """Yield lines of JSON: progress, then the result or an error.
+
+        An error before the first line is raised.
+        """
+        started = False
+        try:
+            async with aclosing(self._parts(request, receive, deadline)) as parts:
+                async for kind, content in parts:
+                    started = True
+                    yield b'{"%s":%s}\n' % (kind.encode(), content)
+        except ClientDisconnected:
+            return
+        except ErrorResponse as error:
+            if not started:
+                raise
+            yield error.body() + b"\n"
+
+    async def _parts(
+        self, request: ExplainRequest, receive: Receive, deadline: float
+    ) -> AsyncGenerator[tuple[str, bytes]]:
+        arguments = self._arguments(request)
+        key = arguments.key()
+        content = self.jobs.cached(key)
+        if content is None:
+            work = partial(compute, arguments, self.models[arguments.model], self.limits)
+            disconnected = asyncio.create_task(_disconnected(receive))
+            try:
+                with self.jobs.join(key, arguments.model, work) as job:
+                    async with aclosing(watch(job, disconnected, deadline, self.limits)) as steps:
+                        async for progress in steps:
+                            yield "progress", json.dumps(asdict(progress)).encode()
+                    content = _result(job)
+            finally:
+                _ = disconnected.cancel()
+        yield "result", content
+
+    def _arguments(self, request: ExplainRequest) -> ExplainArguments:
+        if len(request.text) > self.limits.characters:
+            raise ErrorResponse(
+                422,
+                "text_too_long",
+                f"expected at most {self.limits.characters} characters, got {len(request.text)}; "
+                "shorten the text, or start the app with a larger --max-characters",
+            )
+        model = next(iter(self.models)) if request.model is None else request.model
+        if model not in self.models:
+            raise ErrorResponse(
+                422,
+                "unknown_model",
+                f"expected one of the models {', '.join(self.models)}, got {model[:100]!r}; start "
+                "the app with it to use it",
+            )
+        fields: dict[str, Any] = request.model_dump() | {"model": model}
+        return ExplainArguments(**fields)
+
+
+def _result(job: Job) -> bytes:
+    """Return the result of a job; its exceptions become error responses."""
+    try:
+        return result(job)
+    except ErrorResponse as error:
+        # Several requests may wait for one job, and each raises an exception of its own.
+        raise ErrorResponse(error.status, error.code, str(error), error.headers) from None
+    except (InputError, UnsupportedModelError) as error:
+        raise from_library_error(error) from error
+    except Exception as error:
+        _LOG.exception("unexpected internal error in a job")
+        raise internal_error() from error
+
+
+async def _disconnected(receive: Receive) -> None:
+    """Return when the client has closed the connection."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
