@@ -233,7 +233,7 @@ def test_the_files_are_those_of_the_table(client: Client) -> None:
 def test_an_app_without_models_or_with_what_is_none(verb_number: Loaded) -> None:
     with pytest.raises(InputError, match="at least one model"):
         _ = create_app({})
-    with pytest.raises(InputError, match="wanted is what"):
+    with pytest.raises(InputError, match="expected a Loaded with a tokenizer"):
         _ = create_app({"x": verb_number.model})  # pyright: ignore[reportArgumentType]
 
 

@@ -112,7 +112,7 @@ def test_a_host_that_is_not_this_machine(run: Run, host: str) -> None:
     result = run("serve", "--host", host, "--port", 0)
     assert result.exit_code == 1
     assert result.stderr.startswith("error: ")
-    assert "Use 127.0.0.1" in result.stderr
+    assert "127.0.0.1" in result.stderr
 
 
 def test_the_shipped_model_is_the_default(run: Run, started: dict[str, Any]) -> None:
@@ -156,7 +156,8 @@ def test_a_host_that_others_reach_is_warned_of(
     run: Run, started: dict[str, Any], host: str
 ) -> None:
     result = run("serve", "--host", host)
-    assert result.stderr.startswith(f"warning: other machines can reach {host}, and the app has no")
+    warning = f"warning: other machines can reach {host}, and the app has no"
+    assert [line for line in result.stderr.splitlines() if line.startswith(warning)]
     assert started["host"] == host
 
 
