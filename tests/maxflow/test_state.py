@@ -8,7 +8,7 @@ import pytest
 
 from attnflow.maxflow import _state, flow_values
 from attnflow.maxflow._climb import nothing_known
-from attnflow.maxflow._network import bounds, network
+from attnflow.maxflow._network import Bounds, Network
 from attnflow.maxflow._sink import solve_sink
 from attnflow.maxflow._state import new_workspace
 
@@ -25,8 +25,8 @@ def assert_as_new(workspace: Any) -> None:
 def test_a_solve_leaves_no_flow_behind(family: Family):
     for seed in range(5):
         layers = family(np.random.default_rng(seed))
-        exponents = bounds(layers).exponents(range(len(layers[-1])))
-        net = network(layers, int(exponents.max()))
+        exponents = Bounds(layers, range(len(layers[-1]))).exponents()
+        net = Network(layers, int(exponents.max()))
         before = net.capacity.copy()
         if net.depth < 3:
             continue  # closed forms

@@ -1,21 +1,27 @@
-"""A layered network in whole numbers: how capacities are made exact, and how infinity goes in.
+"""A layered network in integers: how capacities are made exact, and how infinity goes in.
 
-Capacities become whole numbers on a grid of about 2⁻⁵⁰ of the largest flow that is asked for,
-rounded down, and are kept in float64. Every sum in a solve stays below 2⁵³, so all its arithmetic
-is exact: flow and cut are equal or they are not. What is lost is the rounding of the capacities: a
-value is below the true one by at most the number of edges in its cut times the grid, some 1e-12 for
-attention. The grid is a power of two, so weights that are multiples of it are not changed at all.
+Capacities become integers on a grid of about 2⁻⁵⁰ of the largest flow, rounded down, and are kept
+in float64. Every sum in a solve stays below 2⁵³, so all its arithmetic is exact: flow and cut are
+equal or they are not. The grid is a power of two, so weights that are multiples of it are not
+changed at all.
 
-The grid is fitted to what the source may send and the sink may take, so that one wide edge does not
-blur the flow of others: `Bounds` says how wide it must be.
+What is lost is the rounding of the capacities. A minimum cut of the rounded network is a cut of the
+true one, too:
 
-An unbounded edge gets a capacity no finite flow can fill. What can reach a sink over unbounded
-edges alone has infinite flow, and is known from the edges without a solve.
+    value <= true value <= value + what rounding took from the edges of the cut
+
+`Network.lost` bounds the last term. It is tiny where the grid is fitted to the flow, and may be all
+of the flow where the grid is fitted to a much larger one. Then the flow is solved again on a finer
+grid (`_values`, `_pair`), in which edges that are wider than the flow are clipped.
+
+An unbounded edge gets a capacity no finite flow can fill. A source that unbounded edges alone
+connect to a sink has infinite flow; the edges show it without a solve.
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,114 +29,165 @@ from numpy.typing import NDArray
 from attnflow.errors import InputError
 
 Matrices = Sequence[NDArray[np.floating]]
+Floats = NDArray[np.float64]
 
 TOO_LARGE = "the weights are too large, their sums are beyond float64; divide all by one number"
 
-# Every whole number up to 2⁵³ is a float64; one bit is left for sums of two flows.
+# The largest error of a value, relative to it. Chosen for this project.
+TOLERANCE = 1e-9
+
+# Every integer up to 2⁵³ is a float64; one bit is left for sums of two flows.
 _BITS = 52
-# The exponent of what float64 cannot hold.
-_BEYOND = 1025
+# The exponents of the smallest float64, and of what no float64 can hold.
+_SMALLEST, _BEYOND = -1074, 1025
+# Units; more than all edges lose together where `ldexp` underflows.
+_UNDERFLOW = 1e-280
 
 
-@dataclass(frozen=True, slots=True)
 class Network:
-    """Capacities (layer, node, node below), whole numbers of `unit`, padded; layer 0 is unused."""
+    """Capacities (layer, node, node below), integers of `unit`, padded; layer 0 is unused.
 
-    capacity: NDArray[np.float64]
-    unit: float
+    They are fitted to flows of at most `2 ** exponent`. With `limited`, a layer below the sinks
+    lets each of them take no more than twice that, so larger flows are clipped; without it there
+    must be none. `grid` is the exponent of `unit`, `first` the layer of the lowest matrix.
+    """
+
+    def __init__(self, matrices: Matrices, exponent: int, *, limited: bool = False) -> None:
+        if (
+            exponent > _BEYOND - 5
+        ):  # twice the largest flow is a float64, and some edges in parallel
+            raise InputError(TOO_LARGE)
+        # Wider edges are clipped to twice the largest flow: more than a minimum cut can hold.
+        self._widest = math.ldexp(1.0, max(exponent + 1, _SMALLEST))
+        # An infinite flow uses that many unbounded edges in parallel. Its value is not used, but
+        # must not overflow.
+        parallel = 1 if limited else 1 + _most_unbounded(matrices)
+        self.grid = int(grid_of(exponent + math.ceil(math.log2(parallel))))
+        self.unit = math.ldexp(1.0, self.grid)
+        self.first = 2 if limited else 1
+        nodes = (max(max(m.shape) for m in matrices) + 7) // 8 * 8
+        self.capacity = np.zeros((len(matrices) + self.first, nodes, nodes))
+        if limited:
+            np.fill_diagonal(self.capacity[1], math.ldexp(self._widest, -self.grid))
+        self._matrices = matrices
+        self._all_lost = _UNDERFLOW
+        for layer, m in enumerate(matrices, start=self.first):
+            scaled, rounded = self._rounded(m)
+            self.capacity[layer, : m.shape[0], : m.shape[1]] = rounded
+            self._all_lost += float((scaled - rounded).sum())
 
     @property
     def depth(self) -> int:
         """The number of layers above the sinks."""
         return self.capacity.shape[0] - 1
 
+    @property
+    def certain(self) -> float:
+        """The number of units from which on rounding changes no flow beyond the tolerance."""
+        return self._all_lost / TOLERANCE
 
-@dataclass(frozen=True, slots=True)
+    def lost(self, values: Floats) -> Floats:
+        """Upper bounds, in units, of what rounding took from flows that are `values` units here.
+
+        The edges of a minimum cut add up to the flow, so there are at most as many of them as of
+        the narrowest edges that do. Each loses less than a unit; one narrower than a unit, itself.
+        """
+        narrower, sums = self._narrowest
+        edges = np.searchsorted(sums, values * (1 + 1e-6), side="right")
+        return np.minimum(self._all_lost, narrower + edges)
+
+    @cached_property
+    def _narrowest(self) -> tuple[float, Floats]:
+        """The sum of all edges narrower than a unit, and running sums of the others, rounded."""
+        narrower, others = _UNDERFLOW, [np.zeros(0)]
+        for m in self._matrices:
+            scaled, rounded = self._rounded(m)
+            narrower += float(scaled[rounded == 0].sum())
+            others.append(rounded[(rounded > 0) & (rounded < scaled)])
+        return narrower, np.cumsum(np.sort(np.concatenate(others)))
+
+    def _rounded(self, m: NDArray[np.floating]) -> tuple[Floats, Floats]:
+        """Capacities in units, as they are and rounded down."""
+        scaled = np.ldexp(np.minimum(m, self._widest, dtype=np.float64), -self.grid)
+        return scaled, np.floor(scaled)
+
+
 class Bounds:
-    """Upper bounds of finite flows, and which flows are infinite.
+    """Upper bounds of the finite flows from some sources, and which flows are infinite or zero.
 
-    `exponents(sources)[i, j]` is a power of two that no flow from source i of any layer to sink j
-    exceeds. `endless[d - 1][i, j]` says whether the flow from node i of layer d to node j is
-    infinite; it is empty where all capacities are finite.
+    `rows[d - 1, i]` is what source i sends at most from layer d, `sinks[j]` what node j of layer 0
+    takes. `infinite[d - 1, i, j]` says whether the flow from source i of layer d to node j is
+    infinite, `connected` whether it is more than zero. A source that a layer does not have sends
+    nothing.
     """
 
-    of_sources: NDArray[np.float64]
-    of_sinks: NDArray[np.float64]
-    endless: tuple[NDArray[np.bool_], ...]
-
-    def exponents(self, sources: Sequence[int]) -> NDArray[np.int64]:
-        """Exponents of two (source, sink)."""
-        pairs = np.minimum(self.of_sources[list(sources)][:, None], self.of_sinks[None, :])
+    def __init__(self, matrices: Matrices, sources: Sequence[int]) -> None:
+        self._matrices, self._sources = matrices, np.array(sources, dtype=np.int64)
+        infinite = _joined(matrices, np.isinf) if any(np.isinf(m).any() for m in matrices) else []
         with np.errstate(over="ignore"):
-            # A little more, so that row sums of one and of nearly one get the same grid.
-            pairs = pairs * (1 + 1e-6)
-        return np.where(np.isinf(pairs), _BEYOND, np.frexp(pairs)[1].astype(np.int64))
+            self.rows = self._of_sources([m.sum(axis=1, dtype=np.float64) for m in matrices])
+            self.sinks = _around_sinks(matrices, infinite)
+        shape = (*self.rows.shape, len(self.sinks))
+        self.infinite = self._of_sources(infinite) if infinite else np.zeros(shape, dtype=bool)
+
+    def exponents(self) -> NDArray[np.int64]:
+        """Exponents of two (source, sink) that no finite flow from any layer exceeds."""
+        return exponents_of(np.minimum.outer(self.rows.max(axis=0), self.sinks))
+
+    @cached_property
+    def connected(self) -> NDArray[np.bool_]:
+        return self._of_sources(_joined(self._matrices, lambda m: m > 0))
+
+    def _of_sources(self, layers: Sequence[NDArray[Any]]) -> NDArray[Any]:
+        """The rows of the sources in every layer, zero where a layer has no such node."""
+        found = np.zeros((len(layers), len(self._sources), *layers[0].shape[1:]), layers[0].dtype)
+        for of_sources, of_nodes in zip(found, layers, strict=True):
+            exists = self._sources < len(of_nodes)
+            of_sources[exists] = of_nodes[self._sources[exists]]
+        return found
 
 
-def bounds(matrices: Matrices) -> Bounds:
-    """Bounds by the rows of a source in all layers, and by a cut around a sink."""
-    endless = _endless(matrices)
-    nodes = max(len(m) for m in matrices)
-    of_sources = np.zeros(nodes)
+def exponents_of(bounds: Floats) -> NDArray[np.int64]:
+    """Exponents of powers of two that no flow within `bounds` exceeds."""
     with np.errstate(over="ignore"):
-        for m in matrices:
-            rows = m.sum(axis=1, dtype=np.float64)
-            of_sources[: len(rows)] = np.maximum(of_sources[: len(rows)], rows)
-        of_sinks = _around_sinks(matrices, endless)
-    return Bounds(of_sources, of_sinks, endless)
+        # A little more, so that row sums of one and of nearly one get the same grid.
+        more = bounds * (1 + 1e-6)
+    return np.where(np.isinf(more), _BEYOND, np.frexp(more)[1].astype(np.int64))
 
 
-def network(matrices: Matrices, exponent: int) -> Network:
-    """The network of one matrix (n_above, n_below) a layer, for flows of at most 2 ** exponent."""
-    # Wider edges are cut down to twice the largest flow: more than a minimum cut can hold.
-    widest = 2.0 * _power_of_two(exponent)
-    # Flow of an endless pair runs over that many unbounded edges side by side; it is not used, but
-    # must not upset the arithmetic.
-    side_by_side = 1 + max(
-        int(np.isinf(m).sum(axis=axis).max()) for m in matrices for axis in (0, 1)
-    )
-    unit = max(math.ceil(math.log2(widest * side_by_side)) - _BITS, -1074)
-    most = max(max(m.shape) for m in matrices)
-    nodes = (most + 7) // 8 * 8
-    capacity = np.zeros((len(matrices) + 1, nodes, nodes))
-    for layer, m in enumerate(matrices, start=1):
-        narrowed = np.minimum(m, widest, dtype=np.float64)
-        capacity[layer, : m.shape[0], : m.shape[1]] = np.floor(np.ldexp(narrowed, -unit))
-    return Network(capacity=capacity, unit=math.ldexp(1.0, unit))
+def grid_of(exponents: Any) -> Any:
+    """Exponents of the units for flows up to `2 ** exponents`, clipped to twice that."""
+    return np.maximum(exponents + 1 - _BITS, _SMALLEST)
 
 
-def _power_of_two(exponent: int) -> float:
-    # 2 ** 1020 leaves room for twice the largest flow and a few unbounded edges side by side.
-    if exponent > _BEYOND - 5:
-        raise InputError(TOO_LARGE)
-    return math.ldexp(1.0, max(exponent, -1074))
+def _most_unbounded(matrices: Matrices) -> int:
+    """The largest number of unbounded edges that leave or enter one node."""
+    return max(int(np.isinf(m).sum(axis=axis).max()) for m in matrices for axis in (0, 1))
 
 
-def _endless(matrices: Matrices) -> tuple[NDArray[np.bool_], ...]:
-    """For each layer, which nodes reach which sinks over unbounded edges alone."""
-    if not any(np.isinf(m).any() for m in matrices):
-        return ()
-    reach = np.eye(matrices[0].shape[1], dtype=bool)
+def _joined(
+    matrices: Matrices, edges: Callable[[NDArray[Any]], NDArray[np.bool_]]
+) -> list[NDArray[np.bool_]]:
+    """For each layer, which nodes are connected to which sinks by such edges alone."""
+    joined = np.eye(matrices[0].shape[1], dtype=bool)
     found: list[NDArray[np.bool_]] = []
     for m in matrices:
-        reach = np.isinf(m).astype(np.float32) @ reach.astype(np.float32) > 0
-        found.append(reach)
-    return tuple(found)
+        joined = edges(m).astype(np.float32) @ joined.astype(np.float32) > 0
+        found.append(joined)
+    return found
 
 
-def _around_sinks(
-    matrices: Matrices, endless: tuple[NDArray[np.bool_], ...]
-) -> NDArray[np.float64]:
-    """The capacity of a cut around each sink and all nodes that reach it over unbounded edges.
+def _around_sinks(matrices: Matrices, infinite: Sequence[NDArray[np.bool_]]) -> Floats:
+    """The capacity of a cut around each sink and all nodes with an infinite flow to it.
 
-    Without such edges it is the sink's column in the lowest layer.
+    Without such nodes it is the sink's column in the lowest layer.
     """
-    if not endless:
+    if not infinite:
         return matrices[0].sum(axis=0, dtype=np.float64)
     inside = np.eye(matrices[0].shape[1], dtype=bool)
     around = np.zeros(matrices[0].shape[1])
-    for m, reach in zip(matrices, endless, strict=True):
+    for m, joined in zip(matrices, infinite, strict=True):
         finite = np.where(np.isinf(m), 0.0, m).astype(np.float64)
-        around += np.where(reach, 0.0, finite @ inside.astype(np.float64)).sum(axis=0)
-        inside = reach
+        around += np.where(joined, 0.0, finite @ inside.astype(np.float64)).sum(axis=0)
+        inside = joined
     return around

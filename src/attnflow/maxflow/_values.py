@@ -1,153 +1,192 @@
-"""Maximum flow values of many pairs: sinks are shared out among threads."""
+"""Maximum flow values of many pairs, on as many grids as it takes to be sure of each."""
 
-import os
-from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attnflow._internal.checks import Progress
 from attnflow.errors import InputError
-from attnflow.maxflow._network import TOO_LARGE, Matrices, Network, bounds, network
-from attnflow.maxflow._unproved import unproved
+from attnflow.maxflow._network import (
+    TOLERANCE,
+    TOO_LARGE,
+    Bounds,
+    Floats,
+    Matrices,
+    Network,
+    exponents_of,
+    grid_of,
+)
+from attnflow.maxflow._pair import solve_pair, unproved
+from attnflow.maxflow._threads import Job, solve_jobs
 
-# Layers that are searched for all sources of the first sink before saturation is tried; every
-# sink corrects it for the next. Five is where real encoders begin to saturate.
-_FIRST_REACH = 5
-# Pairs times edges below which one thread is quicker than starting others: about six milliseconds
-# of work, measured on attention of 4 to 32 tokens.
-_ALONE = 2**20
+# Flows that are solved again share a grid if their bounds are this close, as exponents of two. A
+# grid is a solve of its own; the bits that are left are enough for cuts of some thousand edges.
+_CLOSE = 8
+_SMALLEST = 5e-324
+
+
+# Flows that rounding may have changed by more than the tolerance, one in each row.
+_UNCERTAIN = np.dtype(
+    [
+        ("layer", np.int64),  # of the matrices, from 0
+        ("place", np.int64),  # of the source, in the list of sources
+        ("sink", np.int64),
+        ("bound", np.float64),  # the true value is not larger
+        ("grid", np.int64),  # the finest so far
+    ]
+)
+_Uncertain: TypeAlias = NDArray[Any]
 
 
 def flow_values(
     matrices: Matrices,
     sources: Sequence[int],
     *,
+    layers: Sequence[int] | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
-) -> NDArray[np.float64]:
-    """Maximum flows (layer, source, sink) from nodes `sources` of every layer to all sinks.
+) -> Floats:
+    """Maximum flows (layer, source, sink) from nodes `sources` of `layers` to all sinks.
 
     `matrices[l - 1][i, k]` is the capacity of the edge from node i of layer l to node k of layer
-    l − 1; sinks are the nodes of layer 0. A source that a layer does not have gives zeros there.
-    `threads` is the number of sinks solved at a time, at most one a core, and by default that, or
-    one where there is little to do; the values do not depend on it. `progress(done, total)` counts
-    pairs, in the calling thread.
+    l − 1; sinks are the nodes of layer 0. By default all layers are solved. A source that a layer
+    does not have gives zeros there. The error of a value is at most 1e-9 of it. `threads` is the
+    number of sinks solved at a time, at most one a core, and by default that, or one where there is
+    little to do; the values do not depend on it. `progress(done, total)` counts pairs, in the
+    calling thread.
 
-    Raises SolverError where a value comes without proof.
+    Raises SolverError where a value cannot be proved.
     """
-    found = np.zeros((len(matrices), len(sources), matrices[0].shape[1]))
-    _closed_forms(matrices, sources, found)
-    limits = bounds(matrices)
-    if not limits.endless and np.isinf(found).any():
-        raise InputError(TOO_LARGE)
-    done, total = 0, len(sources) * found.shape[2]
-    if len(matrices) <= 2:
-        if progress is not None:
-            progress(total, total)
-        return found
-    for exponent, places, sinks in _groups(limits.exponents(sources)):
-        net = network(matrices, exponent)
-        group = [sources[place] for place in places]
-        for sink, values in _each_sink(net, group, sinks, threads):
-            found[2:, places, sink] = values[2:] * net.unit
-            done += len(group)
-            if progress is not None:
-                progress(done, total)
-    for layer, endless in enumerate(limits.endless):
-        for place, source in enumerate(sources):
-            if source < len(endless):
-                found[layer, place, endless[source]] = np.inf
-    return found
+    chosen = range(1, len(matrices) + 1) if layers is None else layers
+    table = _Table(matrices, sources, threads)
+    total = table.values[0].size
+    done = 0
+
+    def report(now: int) -> None:
+        nonlocal done
+        if progress is not None and now > done:
+            done = now
+            progress(done, total)
+
+    left = table.solve_all(chosen, lambda solved: report(min(solved, total - 1)))
+    while left.size:
+        left = table.solve_finer(left)
+    report(total)
+    return table.values[[layer - 1 for layer in chosen]]
 
 
-def _closed_forms(matrices: Matrices, sources: Sequence[int], found: NDArray[np.float64]) -> None:
-    """Fill in depth 1, the capacity, and depth 2, sum_k min(A2[i, k], A1[k, j]).
+class _Table:
+    """Values (layer, source, sink), filled in as they are found."""
 
-    Paths of two edges share none. Both need no compiled code and no rounding.
-    """
-    first = matrices[0].astype(np.float64)
-    for place, source in enumerate(sources):
-        if source < len(first):
-            found[0, place] = first[source]
-        if len(matrices) > 1 and source < len(matrices[1]):
-            through = np.minimum(matrices[1][source].astype(np.float64)[:, None], first)
-            with np.errstate(over="ignore"):  # of weights that `network` refuses
-                found[1, place] = through.sum(axis=0)
-
-
-def _groups(exponents: NDArray[np.int64]) -> Iterator[tuple[int, list[int], list[int]]]:
-    """(exponent, places of sources, sinks): pairs that are solved on one grid, each pair once.
-
-    Attention makes two or three groups, all of them with all sources: its rows all sum to one.
-    """
-    kinds, kind_of = np.unique(exponents, axis=0, return_inverse=True)
-    for kind, row in enumerate(kinds):
-        places = np.flatnonzero(kind_of.ravel() == kind).tolist()
-        for exponent in np.unique(row):
-            yield int(exponent), places, np.flatnonzero(row == exponent).tolist()
-
-
-def _each_sink(
-    net: Network, sources: Sequence[int], sinks: Sequence[int], threads: int | None
-) -> Iterator[tuple[int, NDArray[np.float64]]]:
-    """(sink, values (layer, source)) as they are solved."""
-    if threads is None and len(sources) * len(sinks) * net.capacity.size < _ALONE:
-        threads = 1
-    workers = min(threads or _cores(), _cores(), len(sinks))  # more than cores gain nothing
-    # Sinks that may take the same saturate at the same layer, so that one foretells the next.
-    taking = net.capacity[1].sum(axis=0)
-    order = sorted(sinks, key=lambda sink: float(taking[sink]))
-    if workers == 1:
-        solver = _Solver(net, sources)
-        for sink in order:
-            yield sink, solver.solve(sink)
-        return
-    idle = [_Solver(net, sources) for _ in range(workers)]
-    left = iter(order)
-    running: dict[Future[NDArray[np.float64]], tuple[int, _Solver]] = {}
-    with ThreadPoolExecutor(workers) as pool:
-        while True:
-            while idle and (sink := next(left, None)) is not None:
-                solver = idle.pop()
-                running[pool.submit(solver.solve, sink)] = (sink, solver)
-            if not running:
-                return
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
-                sink, solver = running.pop(future)
-                idle.append(solver)
-                yield sink, future.result()
-
-
-class _Solver:
-    """The workspace of one thread, and what it learns from sink to sink."""
-
-    def __init__(self, net: Network, sources: Sequence[int]) -> None:
-        # The kernels are imported where they are needed: they bring Numba's compiler along.
-        from attnflow.maxflow._climb import nothing_known  # noqa: PLC0415
-        from attnflow.maxflow._state import new_workspace  # noqa: PLC0415
-
-        layers, nodes, _ = net.capacity.shape
-        self._workspace = new_workspace(net.capacity)
-        self._known = nothing_known(layers, nodes)
+    def __init__(self, matrices: Matrices, sources: Sequence[int], threads: int | None) -> None:
+        self._matrices, self._threads = matrices, threads
         self._sources = np.array(sources, dtype=np.int64)
-        self._depth = net.depth
-        self._reach = min(_FIRST_REACH, net.depth)
+        self._limits = Bounds(matrices, sources)
+        self.values = np.where(self._limits.infinite, np.inf, 0.0)
+        self._fill_in_closed_forms()
 
-    def solve(self, sink: int) -> NDArray[np.float64]:
-        """Values (layer, source) of one sink."""
-        from attnflow.maxflow._sink import solve_sink  # noqa: PLC0415
+    def _fill_in_closed_forms(self) -> None:
+        """Depth 1 is the capacity, depth 2 is sum_k min(A2[i, k], A1[k, j]).
 
-        reach = solve_sink(
-            self._workspace, self._known, sink, self._sources, self._depth, self._reach
+        Paths of two edges share none. Both need no compiled code and no rounding.
+        """
+        first = self._matrices[0].astype(np.float64)
+        for place, source in enumerate(self._sources):
+            if source < len(first):
+                self.values[0, place] = first[source]
+            if len(self._matrices) > 1 and source < len(self._matrices[1]):
+                through = np.minimum(self._matrices[1][source].astype(np.float64)[:, None], first)
+                with np.errstate(over="ignore"):
+                    self.values[1, place] = through.sum(axis=0)
+        if (np.isinf(self.values) & ~self._limits.infinite).any():
+            raise InputError(TOO_LARGE)
+
+    def solve_all(self, layers: Sequence[int], report: Callable[[int], None]) -> _Uncertain:
+        """Solve each pair on a grid for all its layers; what is uncertain of `layers`.
+
+        Attention makes two or three grids, with all sources of a sink on one of them: its rows all
+        sum to one.
+        """
+        searched = np.unique([layer - 1 for layer in layers if layer > 2])
+        parts = [np.zeros(0, _UNCERTAIN)]
+        solved = 0
+        exponents = self._limits.exponents()
+        for exponent in np.unique(exponents) if searched.size else ():
+            net = Network(self._matrices, int(exponent))
+            sinks, places = np.nonzero(exponent == exponents.T)
+            for job, values in solve_jobs(net, self._jobs(places, sinks), self._threads):
+                self.values[2:, job.places, job.sink] = values[2:] * net.unit
+                solved += len(job.places)
+                report(solved)
+            parts.append(self._uncertain(net, searched, places, sinks))
+        self.values[self._limits.infinite] = np.inf
+        return np.concatenate(parts)
+
+    def _uncertain(
+        self,
+        net: Network,
+        layers: NDArray[np.int64],
+        places: NDArray[np.int64],
+        sinks: NDArray[np.int64],
+    ) -> _Uncertain:
+        """What is uncertain of pairs that were solved on the grid of `net`."""
+        limits = self._limits
+        here = layers[:, None], places, sinks
+        uncertain = self.values[here] < net.certain * net.unit
+        if uncertain.any():
+            uncertain &= limits.connected[here] & ~limits.infinite[here]
+        layer, pair = np.nonzero(uncertain)
+        found = np.zeros(len(layer), _UNCERTAIN)
+        found["layer"], found["place"], found["sink"] = layers[layer], places[pair], sinks[pair]
+        found["bound"] = np.minimum(
+            limits.rows[found["layer"], found["place"]], limits.sinks[found["sink"]]
         )
-        if reach < 0:
-            raise unproved(f"to node {sink}", "flow and cut differ")
-        self._reach = reach
-        return self._known.upper[1:, self._sources]
+        return self._left(net, found) if found.size else found
 
+    def solve_finer(self, left: _Uncertain) -> _Uncertain:
+        """Solve again, each flow on a grid that is fitted to its bound; what is still uncertain."""
+        own = exponents_of(np.maximum(left["bound"], _SMALLEST))
+        shared = own.max() - _CLOSE * ((own.max() - own) // _CLOSE)
+        exponents = np.where(grid_of(shared) < left["grid"], shared, own)
+        finer = grid_of(exponents) < left["grid"]
+        self._solve_pairs(left[~finer])
+        parts = [np.zeros(0, _UNCERTAIN)]
+        for exponent in np.unique(exponents[finer]):
+            part = left[finer & (exponents == exponent)]
+            net = Network(self._matrices[: part["layer"].max() + 1], int(exponent), limited=True)
+            sinks, places = np.unique(np.stack([part["sink"], part["place"]]), axis=1)
+            for job, values in solve_jobs(net, self._jobs(places, sinks), self._threads):
+                here = part[part["sink"] == job.sink]
+                position = np.searchsorted(job.places, here["place"])
+                found = values[here["layer"], position] * net.unit
+                if (found > here["bound"] * (1 + 1e-6)).any():
+                    raise unproved(f"to node {job.sink}", "it exceeds a cut")
+                self.values[here["layer"], here["place"], job.sink] = found
+            parts.append(self._left(net, part))
+        return np.concatenate(parts)
 
-def _cores() -> int:
-    """How many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    def _left(self, net: Network, tried: _Uncertain) -> _Uncertain:
+        """What is uncertain after a solve on the grid of `net`, with its new bounds."""
+        values = self.values[tried["layer"], tried["place"], tried["sink"]] / net.unit
+        lost = net.lost(values)
+        tried["bound"] = np.minimum(tried["bound"], (values + lost) * net.unit)
+        tried["grid"] = net.grid
+        return tried[lost > TOLERANCE * values]
+
+    def _solve_pairs(self, left: _Uncertain) -> None:
+        """Solve flows one by one: their own cuts may show that rounding took less from them."""
+        for layer, place, sink in left[["layer", "place", "sink"]].tolist():
+            solved = solve_pair(self._matrices[: layer + 1], int(self._sources[place]), sink)
+            self.values[layer, place, sink] = solved.value
+
+    def _jobs(self, places: NDArray[np.int64], sinks: NDArray[np.int64]) -> list[Job]:
+        """One job a sink, for pairs in the order of their sinks."""
+        of_jobs, starts = np.unique(sinks, return_index=True)
+        parts = (places[a:b] for a, b in itertools.pairwise([*starts.tolist(), len(places)]))
+        return [
+            Job(sink, part, self._sources[part])
+            for sink, part in zip(of_jobs.tolist(), parts, strict=True)
+        ]

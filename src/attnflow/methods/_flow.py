@@ -122,8 +122,8 @@ def _fused_layers(
     chosen: Selection, threads: int | None, progress: checks.Progress | None
 ) -> NDArray[np.float64]:
     matrices = chosen.graph.layers[chosen.onto : max(chosen.layers)]
-    values = flow_values(matrices, chosen.queries, threads=threads, progress=progress)
-    return values[[layer - chosen.onto - 1 for layer in chosen.layers]]
+    layers = [layer - chosen.onto for layer in chosen.layers]
+    return flow_values(matrices, chosen.queries, layers=layers, threads=threads, progress=progress)
 
 
 def _single_head(
@@ -140,7 +140,10 @@ def _single_head(
             if progress is not None:
                 progress(before + done, len(chosen.layers) * pairs)
 
-        scores.append(flow_values(matrices, chosen.queries, threads=threads, progress=count)[-1])
+        (top,) = flow_values(
+            matrices, chosen.queries, layers=[len(matrices)], threads=threads, progress=count
+        )
+        scores.append(top)
     return np.stack(scores)
 
 
