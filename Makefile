@@ -24,7 +24,7 @@ MACHINES ?= ATEN_CPU_CAPABILITY=default ATEN_CPU_CAPABILITY=avx2 MKL_CBWR=COMPAT
 	NPY_DISABLE_CPU_FEATURES=X86_V3+X86_V4+AVX512_ICL+AVX512_SPR OMP_NUM_THREADS=1 OMP_NUM_THREADS=4
 CHECK_MACHINES := ATEN_CPU_CAPABILITY=default OPENBLAS_CORETYPE=Prescott
 
-.PHONY: help demo test test-fast test-machines test-real coverage check bench docs clean chromium page check-page
+.PHONY: help demo test test-fast test-machines test-real coverage check bench fuzz docs clean chromium page check-page
 
 help:
 	@echo "make demo           explain what a model answers to a sentence"
@@ -36,6 +36,7 @@ help:
 	@echo "make check          formatting, lint, types, import contracts, page, docs and tests"
 	@echo "make page           build the page's scripts in src/attnflow/view/static from page/src"
 	@echo "make bench          time attnflow against other solvers; writes benchmarks/results.md"
+	@echo "make fuzz           compare flow with exact arithmetic on random graphs (SEED=0 GRAPHS=2000)"
 	@echo "make docs           the documentation site, built strictly into site/"
 	@echo "make clean          remove everything that was built or installed here"
 
@@ -78,6 +79,12 @@ check-page: page/node_modules/.installed
 
 bench: $(VENV)/.dev $(VENV)/.kernels chromium
 	$(BIN)/python benchmarks/run.py
+
+# The long form is GRAPHS=100000: some two hours.
+SEED ?= 0
+GRAPHS ?= 2000
+fuzz: $(VENV)/.dev $(VENV)/.kernels
+	$(BIN)/python tests/fuzz_flow.py --seed $(SEED) --graphs $(GRAPHS)
 
 # A warning is an error: a link that leads nowhere, a parameter that the signature does not have.
 docs: $(VENV)/.dev

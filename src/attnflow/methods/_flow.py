@@ -12,8 +12,8 @@ from attnflow.methods._receptive_field import corrected, uniform
 from attnflow.methods._selection import Selection, graph_of, select
 from attnflow.types import Attention, AttentionGraph, EncoderDecoderAttention, TokenAttention
 
-# Rows of a saturated layer are equal up to the solver's rounding, token by token; chosen as the gap
-# that a proof may have.
+# Rows of a saturated layer are equal up to the solver's rounding, token by token: the largest error
+# of a value.
 _SAME = 1e-9
 
 
@@ -32,10 +32,11 @@ def flow(
     """Attention flow: the most that can flow from a position down to a token.
 
     `F(i, j) = max flow from i to j`, with the weights of the attention graph as capacities: the
-    weight of a path is its narrowest edge, and paths that share an edge share its capacity. Every
-    value is proved: by a cut or bound of the same size in whole numbers, or to within 3e-11 of what
-    source and token allow, and then it is given as that. Rounding to whole numbers costs some 1e-15
-    of what source and token allow for each edge of the cut, 1e-12 in all for attention.
+    weight of a path is its narrowest edge, and paths that share an edge share its capacity. The
+    error of a value is at most 1e-9 of it, whatever the range of the weights, and some 1e-12 for
+    attention; a value that cannot be proved to that is a SolverError. The proof is a cut or bound
+    of the same size as the flow, in integers; a flow within 3e-11 of the most that source and token
+    allow is given as that.
 
     The values are maximum flows as they are; `normalized()` gives rows that sum to one, as the
     original code does. The flow of deep layers is often **saturated**: the same for every query.
@@ -50,9 +51,9 @@ def flow(
         The attention of a model, whose `graph()` is used, or a graph. Unbounded edges never limit
         a flow; a token that is reached over such edges alone has an infinite score.
     layers
-        Numbers of the layers wanted, onto + 1…L; by default all.
+        Numbers of the layers, onto + 1…L; by default all.
     queries
-        Positions wanted; by default all.
+        Positions; by default all.
     onto
         The layer whose nodes the scores run over, the paper's l_j; by default the input.
     head
@@ -95,7 +96,9 @@ def flow(
     if threads is not None:
         threads = checks.as_int(threads, "threads")
         if threads < 1:
-            raise InputError(f"threads is {threads}; 1 or more are wanted, or None for all cores")
+            raise InputError(
+                f"threads: expected an integer of 1 or more, or None for all cores, got {threads}"
+            )
     field = uniform(chosen) if checks.as_bool(receptive_field, "receptive_field") else None
     first, second = (progress, None) if field is None else _halves(progress)
     solve = _fused_layers if graph.tops is None else _single_head

@@ -1,4 +1,4 @@
-"""The maximum flow of one pair, fully explained."""
+"""The maximum flow of one pair, with the flow over every edge and the minimum cut."""
 
 import numpy as np
 
@@ -16,7 +16,7 @@ def max_flow(
     sink: int,
     onto: int = 0,
 ) -> MaxFlow:
-    """The maximum flow from one position to one token: what runs where, and the bottleneck.
+    """The maximum flow from one position to one token, its edges and its bottleneck.
 
     Parameters
     ----------
@@ -31,8 +31,9 @@ def max_flow(
 
     Notes
     -----
-    Flow and cut are checked against the graph before they are returned: capacities kept, nothing
-    lost on the way, and a gap of at most 1e-9 between the two.
+    Flow and cut are checked against the graph before they are returned: no edge carries more than
+    its capacity, every node between passes on what it gets, and flow and cut differ by at most 1e-9
+    of their value. Else a SolverError is raised.
 
     Examples
     --------
@@ -48,13 +49,15 @@ def max_flow(
     graph = graph_of(x)
     pair = checks.as_ints(source, "source")
     if len(pair) != 2:
-        raise InputError(f"source is {source!r}; a layer and a position are wanted, as in (6, 0)")
+        raise InputError(f"source: expected a layer and a position, as in (6, 0), got {source!r}")
     layer, position = pair
     chosen = select(graph, layers=layer, queries=position, onto=onto)
     onto = chosen.onto
     sink = checks.as_int(sink, "sink")
     if not 0 <= sink < graph.sizes[onto]:
-        raise InputError(f"sink is {sink}; layer {onto} has positions 0 to {graph.sizes[onto] - 1}")
+        raise InputError(
+            f"sink: expected a position of layer {onto}, 0 to {graph.sizes[onto] - 1}, got {sink}"
+        )
     solved = solve_pair((*graph.layers[onto : layer - 1], graph.top(layer)), position, sink)
     outside = range(onto), range(layer, graph.n_layers)
     flows_below, flows_above = ([np.zeros(graph.layers[l].shape) for l in part] for part in outside)
