@@ -97,7 +97,7 @@ def test_importance_is_of_the_answer_asked_for(run: Run) -> None:
     own = _document(run("explain", TEXT, "--json"))["settings"]["blank_out"]
     other = _document(run("explain", TEXT, "--target", "plural", "--json"))["settings"]["blank_out"]
     assert (own["target_name"], other["target_name"]) == ("singular", "plural")
-    assert own["whole"] + other["whole"] == pytest.approx(1)
+    assert own["input_score"] + other["input_score"] == pytest.approx(1)
     assert "importance is for plural" in run("explain", TEXT, "--target", "1").stdout
 
 

@@ -71,7 +71,7 @@ def _read_position(token_attention: TokenAttention, importance: Importance) -> i
                 f"importance is about the output at position {position}, which is not among the "
                 f"queries of token attention; compute it with queries={position}, or pass query"
             )
-        return int(position)
+        return cast("int", position)
     if len(queries) == 1:
         return queries[0]
     if position is not None or settings.get("onto", 0) or segments:

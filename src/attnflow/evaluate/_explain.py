@@ -80,7 +80,7 @@ def explain(
         raise InputError(f"text: explain takes one text, a str, got {type(text).__name__}")
     chosen = _check_methods(methods)
     inputs = prepare(unwrap_compiled(model), tokenizer, text, truncate=truncate)
-    attention = attend(model, tokenizer, inputs)
+    attention = attend(model, tokenizer, cast("Any", inputs))
     if not isinstance(attention, Attention):
         raise UnsupportedModelError(
             f"{type(model).__name__} is an encoder-decoder, and explain takes models with one "

@@ -104,12 +104,17 @@ def blank_out(
     inputs, single = single_inputs(model, tokenizer, text, position=position, truncate=truncate)
     scorer = Scorer.of(model, tokenizer, score=score, target=target, count=len(inputs))
     passes = {"batch_size": batch_size, "progress": progress}
-    results = blank_out_inputs(scorer, inputs, replace=replace, signed=signed, **passes)
+    results = blank_out_inputs(scorer, inputs, replace, signed=signed, **passes)
     return results[0] if single else results
 
 
 def blank_out_inputs(
-    scorer: Scorer, inputs: list[SingleInput], *, replace: Replace, signed: bool, **passes: Any
+    scorer: Scorer,
+    inputs: list[SingleInput],
+    replace: Replace,
+    *,
+    signed: bool = False,
+    **passes: Any,
 ) -> list[Importance]:
     """Return `blank_out` of prepared inputs."""
     number, name = token_id(scorer.model, scorer.tokenizer, replace, inputs)

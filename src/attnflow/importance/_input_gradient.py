@@ -16,11 +16,13 @@ from attnflow.models.inputs import unwrap_compiled
 from attnflow.types import Importance
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Unpack
 
     from numpy.typing import NDArray
     from torch import nn
 
+    from attnflow.importance._inputs import SingleInput
     from attnflow.importance._scorer import Score
     from attnflow.importance._settings import InputGradientSettings, Reduce, Several
     from attnflow.importance._target import Target
@@ -103,6 +105,20 @@ def input_gradient(
     model, reduce = unwrap_compiled(model), check_reduce(reduce, signed=signed)
     inputs, single = single_inputs(model, tokenizer, text, position=position, truncate=truncate)
     scorer = Scorer.of(model, tokenizer, score=score, target=target, count=len(inputs))
+    results = input_gradient_inputs(scorer, inputs, reduce, signed=signed, batch_size=batch_size)
+    return results[0] if single else results
+
+
+def input_gradient_inputs(
+    scorer: Scorer,
+    inputs: Sequence[SingleInput],
+    reduce: Reduce | None,
+    *,
+    signed: bool = False,
+    batch_size: int | None = None,
+) -> list[Importance]:
+    """Return `input_gradient` of prepared inputs."""
+    model = scorer.model
     rows = [Variant(number) for number in range(len(inputs))]
     targets: dict[int, TargetScore] = {}
     values: dict[int, dict[Reduce, NDArray[np.float64]]] = {}
@@ -120,14 +136,13 @@ def input_gradient(
                 values[number] = {name: array[row, kept] for name, array in per_token.items()}
     ordered = [values[number] for number in range(len(inputs))]
     chosen = choose_reduce(model, reduce, ordered, signed=signed)
-    results = [
+    return [
         Importance(
-            own[name] if signed else np.abs(own[name]),
+            values[number][name] if signed else np.abs(values[number][name]),
             item.tokens,
             "input_gradient",
             {**targets[number].settings, "reduce": name, "signed": signed},
             item.origin,
         )
-        for number, (item, own, name) in enumerate(zip(inputs, ordered, chosen, strict=True))
+        for number, (item, name) in enumerate(zip(inputs, chosen, strict=True))
     ]
-    return results[0] if single else results

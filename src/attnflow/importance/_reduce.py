@@ -9,7 +9,7 @@ LayerNorm removes it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from attnflow.errors import AttnflowError, InputError
 from attnflow.importance._embeddings import Leaf, changed_embeddings, embedding_tables, gradient
@@ -108,7 +108,7 @@ def _sums_are_zero(model: nn.Module) -> bool | None:
     """Whether the sums of a model are zero for fixed ids; None if it does not run on them."""
     import torch
 
-    tables = embedding_tables(model)
+    tables: list[Any] = embedding_tables(model)
     count = min((getattr(table, "num_embeddings", 0) for table in tables), default=0)
     if not count:
         return None

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from attnflow.importance._blank_out import blank_out_inputs
-from attnflow.importance._input_gradient import input_gradient
+from attnflow.importance._input_gradient import input_gradient_inputs
 from attnflow.importance._inputs import single_inputs
 from attnflow.importance._predict import most_probable, predictions
 from attnflow.importance._scorer import Scorer, independent_classes
@@ -64,21 +65,10 @@ def importance_with_prediction(
             progress(done, steps)
 
     [blanked] = blank_out_inputs(
-        scorer,
-        items,
-        replace=replace,
-        signed=False,
-        batch_size=batch_size,
-        progress=report,
-        observe=observe,
+        scorer, items, replace, batch_size=batch_size, progress=report, observe=observe
     )
-    gradient = input_gradient(
-        model,
-        tokenizer,
-        inputs,
-        target=target,
-        score="probability" if independent_classes(model) else "difference",
-        position=position,
-    )
+    if not independent_classes(model):
+        scorer = dataclasses.replace(scorer, score="difference")
+    [gradient] = input_gradient_inputs(scorer, items, reduce=None)
     report(steps, steps)
     return found[0], {"blank_out": blanked, "input_gradient": gradient}
