@@ -86,6 +86,9 @@ def explain(
             f"{type(model).__name__} is an encoder-decoder, and explain takes models with one "
             "sequence of tokens; use attnflow.models.attend and attnflow.importance"
         )
+    layer = attention.n_layers if layer is None else layer
+    # An invalid layer or query is an error here, before the passes that take long.
+    _ = raw(attention, layers=[layer], queries=[0 if query is None else query])
     before = 2 + attention.n_tokens  # steps before the first method
 
     def report(done: int) -> None:
@@ -106,7 +109,6 @@ def explain(
     if query is None:
         last = attention.n_tokens - 1 if attention.causal else 0
         query = last if prediction.position is None else prediction.position
-    layer = attention.n_layers if layer is None else layer
     rows: dict[str, Any] = {"layers": [layer], "queries": [query]}
     graph = functools.cache(attention.graph)  # heads are fused once, and not for raw attention
     compute: dict[Method, Callable[[], TokenAttention]] = {
