@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 import attnflow as af
+from attnflow.types import Softmaxed
 
 
 def softmax_weights(*shape: int, seed: int = 0) -> NDArray[np.float64]:
@@ -165,6 +166,21 @@ def test_weights_that_are_handed_over_are_not_copied(causal: bool):
         tracemalloc.stop()
     assert a.weights is weights
     assert peak < weights.nbytes / 4
+
+
+def test_what_a_softmax_wrote_is_taken_as_it_is():
+    weights = np.full((1, 1, 2, 2), 0.5, dtype=np.float32)
+    weights.setflags(write=False)
+    assert af.Attention(Softmaxed(weights)).weights is weights
+    with pytest.raises(af.InputError, match="2 queries and 1 keys"):
+        _ = af.Attention(Softmaxed(weights[..., :1]))
+
+
+def test_what_a_softmax_made_of_no_numbers_is_refused():
+    weights = np.full((1, 1, 2, 2), 0.5, dtype=np.float32)
+    weights[0, 0, 1] = np.nan
+    with pytest.raises(af.InputError, match="query 1 has weight nan"):
+        _ = af.Attention(Softmaxed(weights))
 
 
 @pytest.mark.parametrize("n_tokens", [7, 512, 2048])

@@ -152,9 +152,7 @@ def _result(
         more, origin_of_target = name_positions(model, {}, target, decoder.shape[-1])
         origin = join_origins(source, target, (origin, origin_of_target))
         return EncoderDecoderAttention(
-            own,
-            decoder,
-            cross,
+            *(collector.known(example, each) for each in (own, decoder, cross)),
             source=names,
             target=more,
             averaged=averaged,
@@ -186,7 +184,7 @@ def _single(
     source = inputs.sources[example]
     tokens, origin = name_positions(model, inputs.forward, source, weights.shape[-1])
     return Attention(
-        weights,
+        collector.known(example, weights),
         tokens,
         causal=_causal(model, weights),
         averaged=averaged,

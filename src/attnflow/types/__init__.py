@@ -17,6 +17,7 @@ from attnflow.types._score_table import position_name
 from attnflow.types._sinks import Sink, describe_sinks
 from attnflow.types._synthetic import random_attention
 from attnflow.types._token_attention import METHODS, Method, TokenAttention
+from attnflow.types._weights import Softmaxed
 from attnflow.types._words import read_words, word_names
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "Method",
     "Origin",
     "Sink",
+    "Softmaxed",
     "Span",
     "TokenAttention",
     "check_path",

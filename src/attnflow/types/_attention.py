@@ -27,7 +27,7 @@ from attnflow.types._origin import (
     predicting,
 )
 from attnflow.types._sinks import Sink, describe_sinks, sinks_of
-from attnflow.types._weights import check_averaged, check_causal, checked_weights
+from attnflow.types._weights import Softmaxed, check_averaged, check_causal, checked_weights
 
 # What a file is that holds this instead of weights.
 _OTHER_FILES = {
@@ -84,7 +84,7 @@ class Attention:
 
     def __init__(
         self,
-        weights: ArrayLike,
+        weights: ArrayLike | Softmaxed,
         tokens: Iterable[str] | None = None,
         *,
         causal: bool = False,

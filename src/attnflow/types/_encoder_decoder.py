@@ -21,7 +21,7 @@ from attnflow.types._origin import (
     predicting,
 )
 from attnflow.types._sinks import Sink, describe_sinks, sinks_of
-from attnflow.types._weights import check_averaged, check_causal, checked_weights
+from attnflow.types._weights import Softmaxed, check_averaged, check_causal, checked_weights
 
 _PARTS = ("encoder", "decoder", "cross")
 
@@ -75,9 +75,9 @@ class EncoderDecoderAttention:
 
     def __init__(
         self,
-        encoder: ArrayLike,
-        decoder: ArrayLike,
-        cross: ArrayLike,
+        encoder: ArrayLike | Softmaxed,
+        decoder: ArrayLike | Softmaxed,
+        cross: ArrayLike | Softmaxed,
         source: Iterable[str] | None = None,
         target: Iterable[str] | None = None,
         *,
