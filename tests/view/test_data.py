@@ -272,7 +272,7 @@ def _scores(attention: af.Attention) -> af.TokenAttention:
         (_scores, {"heads": True}, "fused already"),
         (lambda a: a, {"title": " "}, "title is ' '"),
         (lambda a: a, {"title": 3}, "title is 3"),
-        (lambda a: a, {"threads": 0}, "threads is 0"),
+        (lambda a: a, {"threads": 0}, "threads: expected an integer"),
         (lambda a: a, {"prediction": "yes"}, "prediction is a str; a Prediction is wanted"),
         (lambda a: a, {"importance": 3}, "importance is a int"),
         (lambda a: a, {"importance": [3]}, "importance holds a int"),
