@@ -1,4 +1,4 @@
-"""What pictures say beside scores: what these measure, and which layers are saturated."""
+"""Labels of figures: what scores measure, and which layers are saturated."""
 
 from __future__ import annotations
 
@@ -12,24 +12,26 @@ if TYPE_CHECKING:
 _STAR = "*"
 
 
-def measured(shown: TokenAttention) -> str:
-    """What the scores of a method are.
+def score_label(token_attention: TokenAttention) -> str:
+    """Return the label of the scores of a method.
 
     >>> import attnflow as af
     >>> t = af.TokenAttention([[[2.0, 2.0]]], ["a", "b"], [1], [0], "flow")
-    >>> measured(t), measured(t.normalized())
+    >>> score_label(t), score_label(t.normalized())
     ('flow', 'share of flow')
     """
-    if shown.method == "rollout":
+    if token_attention.method == "rollout":
         return "share"
-    what = {"raw": "attention", "flow": "flow"}[shown.method]
-    # Corrected for the receptive field, rows sum to one as well.
-    shares = shown.settings.get("normalized") or shown.settings.get("receptive_field")
+    what = {"raw": "attention", "flow": "flow"}[token_attention.method]
+    # Rows corrected for the receptive field sum to one as well.
+    shares = token_attention.settings.get("normalized") or token_attention.settings.get(
+        "receptive_field"
+    )
     return f"share of {what}" if shares else what
 
 
-def layer_names(shown: TokenAttention) -> list[str]:
-    """Numbers of the layers from the lowest up, with a star at those that are saturated.
+def layer_names(token_attention: TokenAttention) -> list[str]:
+    """Return the layer numbers from the lowest up, with a star at saturated layers.
 
     >>> import attnflow as af
     >>> marks = [True, False]
@@ -37,12 +39,12 @@ def layer_names(shown: TokenAttention) -> list[str]:
     >>> layer_names(t)
     ['1', '2*']
     """
-    pairs = sorted(zip(shown.layers, shown.saturated, strict=True))
+    pairs = sorted(zip(token_attention.layers, token_attention.saturated, strict=True))
     return [f"{layer}{_STAR * saturated}" for layer, saturated in pairs]
 
 
 def layer_label(names: Sequence[str]) -> str:
-    """What stands beside such names: it explains the star where there is one.
+    """Return the axis label for such names; it explains the star if there is one.
 
     >>> layer_label(["1", "2"]), layer_label(["1", "2*"])
     ('layer', 'layer (* saturated)')
