@@ -1,12 +1,12 @@
-"""Every error raised on purpose.
+"""The exceptions of this package.
 
-A message says what came, what is needed, and what to do. Each class is also the standard type a
-caller would expect, so `except ValueError` works for those who do not know this package.
+A message says what was expected, what was received, and how to fix it. Each class is also a
+standard exception, so that `except ValueError` works.
 """
 
 
 class AttnflowError(Exception):
-    """The root of all errors this package raises on purpose.
+    """Base class of the exceptions of this package.
 
     >>> issubclass(InputError, AttnflowError) and issubclass(InputError, ValueError)
     True
@@ -14,16 +14,16 @@ class AttnflowError(Exception):
 
 
 class InputError(AttnflowError, ValueError):
-    """What was passed in cannot be used as it is: an array, a setting, a file."""
+    """An argument or a file is invalid."""
 
 
 class UnsupportedModelError(AttnflowError, ValueError):
-    """The model is of a kind whose attention this package does not know how to read."""
+    """The attention of this kind of model cannot be captured."""
 
 
 class MissingDependencyError(AttnflowError, ImportError):
-    """An optional package is needed here and is not installed; the message says what to install."""
+    """An optional package is not installed; the message says how to install it."""
 
 
 class SolverError(AttnflowError, RuntimeError):
-    """A value could not be certified, so it is not given."""
+    """The maximum flow could not be certified."""

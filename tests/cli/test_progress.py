@@ -13,13 +13,13 @@ with progress_bar("attention flow", bar_after={after}, line_after={after}) as pr
     time.sleep({silent})
     for done in range(4):
         progress(done, 4)
-        time.sleep(0.05)
+        time.sleep({step})
 """
 SIZE = {**os.environ, "COLUMNS": "80", "TERM": "xterm"}
 
 
-def _work(*, after: float, silent: float) -> list[str]:
-    return [sys.executable, "-c", WORK.format(after=after, silent=silent)]
+def _work(*, after: float, silent: float, step: float = 0.05) -> list[str]:
+    return [sys.executable, "-c", WORK.format(after=after, silent=silent, step=step)]
 
 
 def test_a_bar_appears_on_a_terminal_when_work_takes_long(on_terminal: OnTerminal) -> None:
@@ -31,7 +31,7 @@ def test_a_bar_appears_on_a_terminal_when_work_takes_long(on_terminal: OnTermina
 def test_until_the_first_report_the_bar_says_what_may_take_so_long(
     on_terminal: OnTerminal,
 ) -> None:
-    shown = on_terminal(_work(after=0.01, silent=0.3), stream="stderr", env=SIZE)
+    shown = on_terminal(_work(after=0.01, silent=1), stream="stderr", env=SIZE)
     assert "starting (the first run compiles)" in shown
     assert shown.index("starting") < shown.index("attention flow")
 
@@ -41,17 +41,17 @@ def test_no_bar_appears_when_work_is_quick(on_terminal: OnTerminal) -> None:
 
 
 @pytest.mark.parametrize(
-    ("after", "silent", "written"),
+    ("after", "silent", "step", "written"),
     [
-        (0.1, 0.5, "attention flow: starting; the first run after installing compiles"),
-        (0.1, 0.0, ""),  # the work goes on after that, but it has begun to report
-        (30, 0.0, ""),
+        (0.1, 2, 0, "attention flow: starting; the first run after installing compiles"),
+        (1, 0, 0.3, ""),  # the work goes on after that, but it has begun to report
+        (30, 0, 0, ""),
     ],
 )
 def test_where_nobody_watches_a_line_tells_of_a_long_start(
-    after: float, silent: float, written: str
+    after: float, silent: float, step: float, written: str
 ) -> None:
-    command = _work(after=after, silent=silent)
+    command = _work(after=after, silent=silent, step=step)
     result = subprocess.run(command, capture_output=True, text=True, check=True)
     assert result.stderr.count("\n") == bool(written)
     assert result.stderr.startswith(written)

@@ -218,9 +218,9 @@ def test_threads_that_are_not_a_number_from_one_up_are_refused(threads: Any):
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({"layers": 5}, "layer 5 is asked for; layers are 1 to 4"),
-        ({"queries": 6}, "query 6 is asked for; layer 1 has queries 0 to 5"),
-        ({"onto": 4}, "onto is 4; layers 0 to 3 lie below the top layer 4"),
+        ({"layers": 5}, "layers must be 1 to 4, got 5"),
+        ({"queries": 6}, "queries of layer 1 must be 0 to 5, got 6"),
+        ({"onto": 4}, "onto must be a layer below the top, 0 to 3, got 4"),
         ({"onto": [0, 1]}, "onto"),
         ({"head": 3}, "head"),
     ],

@@ -256,7 +256,9 @@ def test_a_pair_that_is_not_there_is_refused(asked: Any, message: str):
 
 def test_anything_but_attention_or_a_graph_is_refused_with_how_to_wrap_it():
     array: Any = np.eye(3)
-    with pytest.raises(af.InputError, match=r"a ndarray came; wrap it first: Attention\("):
+    with pytest.raises(
+        af.InputError, match=r"expected an Attention or AttentionGraph, got ndarray"
+    ):
         _ = af.max_flow(array, source=(1, 0), sink=0)
 
 

@@ -191,8 +191,8 @@ def test_what_is_not_causal_is_refused_before_any_work(
         raise AssertionError("work was done")
 
     monkeypatch.setattr("attnflow.methods._flow.flow_values", work)
-    monkeypatch.setattr("attnflow.methods._rollout._composed", work)
-    with pytest.raises(af.InputError, match="receptive_field=True came with attention that is not"):
+    monkeypatch.setattr("attnflow.methods._rollout._compose", work)
+    with pytest.raises(af.InputError, match="receptive_field=True is only for causal attention"):
         _ = method(x, receptive_field=True)
 
 
@@ -207,19 +207,21 @@ def test_what_is_not_causal_is_refused_before_any_work(
 def test_a_causal_graph_that_does_not_say_how_it_was_made_is_refused(
     method: Any, layers: Any, marks: Any
 ):
-    with pytest.raises(af.InputError, match="but not how it was made; build it with Attention"):
+    with pytest.raises(
+        af.InputError, match=r"needs the residual of the graph.*Build it with Attention"
+    ):
         _ = method(af.AttentionGraph(layers, settings=marks), receptive_field=True)
 
 
 @METHODS
 def test_a_graph_that_calls_itself_causal_and_looks_ahead_is_refused(method: Any):
     g = af.AttentionGraph([np.full((3, 3), 1 / 3)], settings={"causal": True, "residual": 0})
-    with pytest.raises(af.InputError, match="says that it is causal, but a position draws on a"):
+    with pytest.raises(af.InputError, match="a position of this graph attends to a later"):
         _ = method(g, receptive_field=True)
 
 
 @METHODS
 @pytest.mark.parametrize("value", ["yes", 1, None])
 def test_the_setting_is_true_or_false_and_nothing_else(method: Any, value: Any):
-    with pytest.raises(af.InputError, match=r"receptive_field is .*one truth value is wanted"):
+    with pytest.raises(af.InputError, match=r"receptive_field must be a bool, got .*"):
         _ = method(A, receptive_field=value)

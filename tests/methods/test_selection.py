@@ -50,22 +50,22 @@ def test_other_orders_are_not_all_queries():
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({"layers": 5}, "layer 5 is asked for; layers are 1 to 4"),
-        ({"layers": [0]}, "layer 0 is asked for; layers are 1 to 4"),
-        ({"layers": -1}, "layer -1 is asked for; layers are 1 to 4"),
-        ({"layers": [1, 1]}, r"layers is \(1, 1\), which asks for some twice"),
-        ({"layers": []}, "layers is empty; leave it out for all"),
-        ({"layers": "12"}, "layers is '12'; whole numbers are wanted"),
-        ({"layers": 1.0}, "layers is 1.0; whole numbers are wanted"),
-        ({"queries": 3}, "query 3 is asked for; layer 1 has queries 0 to 2"),
-        ({"queries": -1}, "query -1 is asked for; layer 1 has queries 0 to 2"),
-        ({"queries": [0, 0]}, r"queries is \(0, 0\), which asks for some twice"),
-        ({"queries": []}, "queries is empty; leave it out for all"),
-        ({"onto": 4}, "onto is 4; layers 0 to 3 lie below the top layer 4"),
-        ({"onto": -1}, "onto is -1"),
-        ({"onto": "0"}, "onto is '0'; whole numbers are wanted"),
-        ({"onto": 2, "layers": [2]}, "layer 2 is asked for with onto=2; the layers above it are 3"),
-        ({"onto": 2, "layers": [4, 1]}, "layer 1 is asked for with onto=2"),
+        ({"layers": 5}, "layers must be 1 to 4, got 5"),
+        ({"layers": [0]}, "layers must be 1 to 4, got 0"),
+        ({"layers": -1}, "layers must be 1 to 4, got -1"),
+        ({"layers": [1, 1]}, r"layers must be distinct, got \(1, 1\)"),
+        ({"layers": []}, "layers must not be empty. Leave it out for all"),
+        ({"layers": "12"}, "layers must be integers, got '12'"),
+        ({"layers": 1.0}, "layers must be integers, got 1.0"),
+        ({"queries": 3}, "queries of layer 1 must be 0 to 2, got 3"),
+        ({"queries": -1}, "queries of layer 1 must be 0 to 2, got -1"),
+        ({"queries": [0, 0]}, r"queries must be distinct, got \(0, 0\)"),
+        ({"queries": []}, "queries must not be empty. Leave it out for all"),
+        ({"onto": 4}, "onto must be a layer below the top, 0 to 3, got 4"),
+        ({"onto": -1}, "onto must be a layer below the top, 0 to 3, got -1"),
+        ({"onto": "0"}, "onto must be an integer, got '0'"),
+        ({"onto": 2, "layers": [2]}, "layers must be 3 to 4 above onto=2, got 2"),
+        ({"onto": 2, "layers": [4, 1]}, "layers must be 3 to 4 above onto=2, got 1"),
     ],
 )
 def test_what_is_out_of_range_is_refused_with_the_range(asked: Any, message: str):
@@ -75,11 +75,11 @@ def test_what_is_out_of_range_is_refused_with_the_range(asked: Any, message: str
 
 def test_layers_of_different_sizes_do_not_share_all_queries():
     with pytest.raises(
-        af.InputError, match=r"layers \(1, 2, 3\) have \(2, 4, 3\) nodes.*one layer"
+        af.InputError, match=r"got \(1, 2, 3\) with \(2, 4, 3\)\. Compute one layer"
     ):
         _ = select(RECTANGULAR)
     assert select(RECTANGULAR, queries=[1]).queries == (1,)
-    with pytest.raises(af.InputError, match="query 2 is asked for; layer 1 has queries 0 to 1"):
+    with pytest.raises(af.InputError, match="queries of layer 1 must be 0 to 1, got 2"):
         _ = select(RECTANGULAR, queries=[2])
 
 
@@ -91,13 +91,17 @@ def test_a_graph_is_taken_as_it_is_and_attention_by_its_graph():
 
 @pytest.mark.parametrize("method", [af.raw, af.rollout, af.flow])
 def test_anything_else_is_refused_with_how_to_wrap_it(method: Any):
-    with pytest.raises(af.InputError, match=r"a ndarray came; wrap it first: Attention\("):
+    with pytest.raises(
+        af.InputError, match=r"expected an Attention or AttentionGraph, got ndarray"
+    ):
         _ = method(np.eye(3))
 
 
 @pytest.mark.parametrize("method", [af.raw, af.rollout, af.flow])
 def test_a_head_goes_with_attention_only(method: Any):
-    with pytest.raises(af.InputError, match=r"head=0 came with an AttentionGraph.*graph\(head=0\)"):
+    with pytest.raises(
+        af.InputError, match=r"head must be None for an AttentionGraph.*graph\(head=0\)"
+    ):
         _ = method(SQUARE, head=0)
 
 
@@ -107,7 +111,7 @@ def test_positions_are_taken_out_of_attention_only(method: Any):
     residual = 0.0 if method is af.raw else 0.5
     assert method(ATTENTION, without=1) == method(ATTENTION.graph(without=1, residual=residual))
     with pytest.raises(
-        af.InputError, match=r"without=\[0\] came with an AttentionGraph.*graph\(without=\[0\]\)"
+        af.InputError, match=r"without must be empty for an AttentionGraph.*graph\(without=\[0\]\)"
     ):
         _ = method(SQUARE, without=0)
     assert method(SQUARE, without=[]) == method(SQUARE)

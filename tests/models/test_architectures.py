@@ -146,7 +146,7 @@ def test_a_model_inside_another_module_is_heard():
     expected = attend(body, None, IDS)
     found = attend(Classifier(body), None, IDS)
     for mine, theirs in zip(found, expected, strict=True):
-        np.testing.assert_array_equal(mine.weights, theirs.weights)
+        np.testing.assert_allclose(mine.weights, theirs.weights, rtol=0, atol=1e-6)
         assert mine.tokens == theirs.tokens
     scores = rollout(Classifier(body), None, IDS)[0].scores
     np.testing.assert_allclose(scores, af.rollout(expected[0]).scores, rtol=0, atol=1e-6)

@@ -21,7 +21,7 @@ BOTH = pytest.mark.parametrize("function", [attend, rollout], ids=["attend", "ro
 
 
 @BOTH
-@pytest.mark.parametrize("model", ["bert-base-uncased", None, lambda x: x, nn.Module], ids=repr)
+@pytest.mark.parametrize("model", ["bert-base-uncased", None, lambda x: x, nn.Module])
 def test_what_is_no_module_is_refused(function: Any, model: Any):
     with pytest.raises(af.InputError, match="came as the model; a torch module is wanted, such as"):
         _ = function(model, word_piece(), "the cat")

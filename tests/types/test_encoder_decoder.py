@@ -214,13 +214,13 @@ def test_discarding_drops_the_smallest_share_of_cross_attention_as_well():
 
 @pytest.mark.parametrize("method", [af.raw, af.rollout, af.flow])
 def test_a_single_head_of_three_kinds_of_attention_is_refused(method: Any):
-    with pytest.raises(af.InputError, match="head=0 came with an EncoderDecoderAttention"):
+    with pytest.raises(af.InputError, match="head must be None for an EncoderDecoderAttention"):
         _ = method(attention(), head=0)
 
 
 @pytest.mark.parametrize("method", [af.rollout, af.flow])
 def test_an_encoder_decoder_has_no_causal_receptive_field(method: Any):
-    with pytest.raises(af.InputError, match="attention that is not causal"):
+    with pytest.raises(af.InputError, match="only for causal attention, got an encoder-decoder"):
         _ = method(attention(), receptive_field=True)
 
 
@@ -236,7 +236,7 @@ def test_heads_without_a_key_in_common_are_named_with_their_block():
 
 
 def test_positions_taken_out_count_over_source_and_target():
-    with pytest.raises(af.InputError, match="position 7 is to be taken out; positions are 0 to 6"):
+    with pytest.raises(af.InputError, match="without: expected positions 0 to 6, got 7"):
         _ = attention().graph(without=7)
 
 
@@ -291,10 +291,13 @@ def test_weights_that_do_not_fit_are_refused_by_name(parts: Any, message: str):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"source": ["a"]}, "source: 1 tokens came for 4 positions"),
-        ({"target": "abc"}, "target: tokens is 'abc'; a list of 3 strings is wanted"),
-        ({"averaged": "no"}, "averaged is 'no'; one truth value is wanted"),
-        ({"origin": af.Origin(spans=((0, 1),))}, "the origin has 1 spans for 7 positions"),
+        ({"source": ["a"]}, "source: expected 4, one per position, got 1"),
+        ({"target": "abc"}, "target must be a list of 3 strings, got 'abc'"),
+        ({"averaged": "no"}, "averaged must be a bool, got 'no'"),
+        (
+            {"origin": af.Origin(spans=((0, 1),))},
+            "origin: expected 7 spans, one per position, got 1",
+        ),
         ({"origin": af.Origin(generated=3)}, "3 generated positions, but there are 3 of the tar"),
     ],
 )
@@ -306,7 +309,7 @@ def test_what_else_does_not_fit_is_refused(settings: Any, message: str):
 def test_the_mean_of_all_heads_is_a_single_head_and_cannot_be_undone():
     a = af.EncoderDecoderAttention(S, T, C, averaged=True)
     assert a.graph() == af.EncoderDecoderAttention(S, T, C).graph()
-    with pytest.raises(af.InputError, match="holds the mean of the heads only"):
+    with pytest.raises(af.InputError, match="holds only the mean of the heads"):
         _ = a.graph(heads="max")
     with pytest.raises(af.InputError, match="encoder has 2 heads, but averaged=True was given"):
         _ = attention(averaged=True)

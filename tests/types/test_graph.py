@@ -56,17 +56,23 @@ def test_proportions_of_a_float64_layer_are_no_copy():
 @pytest.mark.parametrize(
     ("layers", "message"),
     [
-        ([], "layers is empty; at least one layer is wanted"),
-        (3.0, "layers is of type float; one matrix a layer is wanted"),
-        (np.eye(2), r"layers\[0\] has shape \(2,\); two axes \(n_above, n_below\) are wanted"),
-        (np.ones((1, 2, 2, 2)), r"layers\[0\] has shape \(2, 2, 2\).*Heads are fused first"),
-        ([np.ones((2, 0))], r"layers\[0\] has shape \(2, 0\).*neither empty"),
-        ([np.ones((0, 2))], r"layers\[0\] has shape \(0, 2\).*neither empty"),
+        ([], "layers: expected at least one layer, got none"),
+        (3.0, "layers: expected one matrix per layer, got float"),
+        (
+            np.eye(2),
+            r"layers\[0\]: expected 2 axes \(n_above, n_below\), none empty, got shape \(2,\)",
+        ),
+        (
+            np.ones((1, 2, 2, 2)),
+            r"layers\[0\]: expected 2 axes.* got shape \(2, 2, 2\).*weights with heads",
+        ),
+        ([np.ones((2, 0))], r"layers\[0\]: .*none empty, got shape \(2, 0\)"),
+        ([np.ones((0, 2))], r"layers\[0\]: .*none empty, got shape \(0, 2\)"),
         (RECTANGULAR[::-1], r"layers\[1\] has shape \(2, 3\), layers\[0\] below it \(4, 2\)"),
-        ([np.eye(2), [[1, 0], [np.nan, 1]]], r"layers\[1\]\[1, 0\] is nan"),
-        ([[[1, -0.5]]], r"layers\[0\]\[0, 1\] is -0.5; weights are 0 or more"),
-        ([[[1, -np.inf]]], r"layers\[0\]\[0, 1\] is -inf"),
-        ([[["a"]]], r"layers\[0\] \(list\) holds str"),
+        ([np.eye(2), [[1, 0], [np.nan, 1]]], r"layers\[1\]\[1, 0\] = nan"),
+        ([[[1, -0.5]]], r"weights must be 0 or more, got layers\[0\]\[0, 1\] = -0.5"),
+        ([[[1, -np.inf]]], r"layers\[0\]\[0, 1\] = -inf"),
+        ([[["a"]]], r"layers\[0\]: expected numbers, got values of type str"),
     ],
 )
 def test_bad_layers_are_refused(layers: Any, message: str):
@@ -75,18 +81,20 @@ def test_bad_layers_are_refused(layers: Any, message: str):
 
 
 def test_tokens_name_the_input():
-    with pytest.raises(af.InputError, match="2 tokens came for 3 positions"):
+    with pytest.raises(af.InputError, match="tokens: expected 3, one per position, got 2"):
         _ = af.AttentionGraph(RECTANGULAR, ["a", "b"])
 
 
 @pytest.mark.parametrize("tops", [RECTANGULAR[:1], [np.eye(2), np.eye(2)]])
 def test_tops_have_the_shapes_of_the_layers(tops: Any):
-    with pytest.raises(af.InputError, match=r"tops has shapes .*, layers \[\(2, 3\), \(4, 2\)\]"):
+    with pytest.raises(
+        af.InputError, match=r"tops: expected the shapes of layers, \[\(2, 3\), \(4, 2\)\], got"
+    ):
         _ = af.AttentionGraph(RECTANGULAR, tops=tops)
 
 
 def test_tops_are_checked_like_layers():
-    with pytest.raises(af.InputError, match=r"tops\[0\]\[0, 0\] is -1.0"):
+    with pytest.raises(af.InputError, match=r"tops\[0\]\[0, 0\] = -1.0"):
         _ = af.AttentionGraph([[[1.0]]], tops=[[[-1.0]]])
 
 

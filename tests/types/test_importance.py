@@ -32,15 +32,15 @@ def test_values_are_float64_and_read_only():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"values": []}, r"shape \(0,\); one number a token"),
+        ({"values": []}, r"one number per token, got shape \(0,\)"),
         ({"values": [[1, 2], [3, 4]]}, r"shape \(2, 2\)"),
-        ({"values": [1, 2, np.nan, 4]}, r"values\[2\] is nan; finite numbers"),
-        ({"values": [np.inf, 2, 3, 4]}, r"values\[0\] is inf"),
-        ({"tokens": ["a"]}, "1 tokens came for 4 positions"),
-        ({"method": ""}, "method is ''"),
-        ({"method": None}, "method is None"),
+        ({"values": [1, 2, np.nan, 4]}, r"values must be finite, got values\[2\] = nan"),
+        ({"values": [np.inf, 2, 3, 4]}, r"values\[0\] = inf"),
+        ({"tokens": ["a"]}, "tokens: expected 4, one per position, got 1"),
+        ({"method": ""}, "method must be a name such as blank_out, got ''"),
+        ({"method": None}, "method must be a name such as blank_out, got None"),
         ({"settings": {"x": object()}}, "cannot be written as JSON"),
-        ({"origin": af.Origin(spans=(None,))}, "1 spans for 4 positions"),
+        ({"origin": af.Origin(spans=(None,))}, "expected 4 spans, one per position, got 1"),
     ],
 )
 def test_what_is_no_importance_is_refused(changes: dict[str, Any], message: str):
@@ -74,7 +74,7 @@ def test_words_of_another_text_are_refused():
     text: Any = 3
     with pytest.raises(af.InputError, match="spans of another text"):
         _ = importance().to_words("The")
-    with pytest.raises(af.InputError, match="text is 3"):
+    with pytest.raises(af.InputError, match="got 3"):
         _ = importance().to_words(text)
 
 
@@ -84,7 +84,7 @@ def test_the_text_that_the_origin_keeps_need_not_be_given_again():
     assert words == importance(origin=origin).to_words("The keys")
     assert words.origin is not None
     assert words.origin.text == "The keys"
-    with pytest.raises(af.InputError, match="text is None; the text that the model read"):
+    with pytest.raises(af.InputError, match="text must be the text that was tokenized, got None"):
         _ = importance().to_words()
 
 

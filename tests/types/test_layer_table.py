@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from attnflow.errors import InputError
-from attnflow.evaluate import LayerTable, check_path
+from attnflow.types import LayerTable, check_table_path
 
 PUBLISHED = {"raw": [(0.69, 0.27), (0.10, 0.43)]}
 
@@ -91,26 +91,26 @@ def test_a_markdown_file_has_the_text(table: LayerTable, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [
-        ("table.txt", "must end in .md"),
-        ("none/table.md", "no folder"),
+        ("table.txt", "expected a name that ends in .md"),
+        ("none/table.md", "does not exist"),
         ("folder.md", "is a folder"),
         (f"{'x' * 300}.md", "cannot be written"),
     ],
 )
 def test_a_path_for_no_table_is_refused_before_any_work(
-    tmp_path: Path, name: str, told: str
+    tmp_path: Path, name: str, message: str
 ) -> None:
     (tmp_path / "folder.md").mkdir()
-    with pytest.raises(InputError, match=told):
-        check_path(tmp_path / name)
+    with pytest.raises(InputError, match=message):
+        _ = check_table_path(tmp_path / name)
 
 
 def test_numbers_must_fit_rows_layers_and_texts() -> None:
-    with pytest.raises(InputError, match=r"\(1, 1, 2\) is wanted"):
+    with pytest.raises(InputError, match=r"expected shape \(1, 1, 2\)"):
         _ = LayerTable([[[0.1]]], ["raw"], [1, 2], ["a"])
-    with pytest.raises(InputError, match="one number a text"):
+    with pytest.raises(InputError, match=r"expected shape \(1,\) \(text\), got \(2,\)"):
         _ = LayerTable([[[0.1]]], ["raw"], [1], ["a"], {"blank_out": [1.0, 2.0]})
 
 
@@ -123,15 +123,19 @@ def test_rows_of_one_name_are_refused_since_files_would_lose_one() -> None:
         _ = LayerTable([[[0.1], [0.2]]], ["raw", "raw"], [1], ["a"])
     with pytest.raises(InputError, match="a name of its own"):
         _ = LayerTable([[[0.1]]], ["raw"], [1], ["a"], {"raw": [1.0]})
-    with pytest.raises(InputError, match="one string came"):
+    with pytest.raises(InputError, match="rows must be a list of strings, got 'ab'"):
         _ = LayerTable([[[0.1], [0.2]]], "ab", [1], ["a"])
 
 
 def test_published_numbers_must_be_of_as_many_layers(table: LayerTable, tmp_path: Path) -> None:
     published = {"raw": [(0.69, 0.27)]}
-    with pytest.raises(InputError, match="1 numbers were published for raw"):
+    with pytest.raises(
+        InputError, match=r"published\['raw'\]: expected 2 pairs, one per layer, got 1"
+    ):
         _ = table.markdown(published)
-    with pytest.raises(InputError, match="1 numbers were published for raw"):
+    with pytest.raises(
+        InputError, match=r"published\['raw'\]: expected 2 pairs, one per layer, got 1"
+    ):
         _ = table.save(tmp_path / "table.csv", published)
 
 

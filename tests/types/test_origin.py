@@ -31,15 +31,15 @@ def test_an_origin_is_kept_in_plain_types():
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"spans": [(0, 3, 4)]}, r"span 0 is \(0, 3, 4\); \(start, end\) is wanted"),
-        ({"spans": [None, (3, 2)]}, r"span 1 is \(3, 2\)"),
-        ({"spans": [(-1, 2)]}, r"span 0 is \(-1, 2\)"),
-        ({"spans": [(0.5, 2)]}, "span 0 is .*; whole numbers are wanted"),
-        ({"spans": 3}, "spans is 3; one .start, end. or None a position is wanted"),
-        ({"spans": "abc"}, "spans is 'abc'"),
-        ({"grid": (1, 2, 3)}, r"grid is \(1, 2, 3\); a Grid\(rows, columns, prefix\) is wanted"),
-        ({"generated": -1}, "generated is -1"),
-        ({"generated": None}, "generated is None; whole numbers are wanted"),
+        ({"spans": [(0, 3, 4)]}, r"span 0 must be \(start, end\) with .*, got \(0, 3, 4\)"),
+        ({"spans": [None, (3, 2)]}, r"span 1 must be .*, got \(3, 2\)"),
+        ({"spans": [(-1, 2)]}, r"span 0 must be .*, got \(-1, 2\)"),
+        ({"spans": [(0.5, 2)]}, "span 0 must be integers, got .*"),
+        ({"spans": 3}, "spans must be one .start, end. or None per position, got 3"),
+        ({"spans": "abc"}, "per position, got 'abc'"),
+        ({"grid": (1, 2, 3)}, r"grid must be a Grid\(rows, columns, prefix\), got \(1, 2, 3\)"),
+        ({"generated": -1}, "generated must be 0 or more, got -1"),
+        ({"generated": None}, "generated must be an integer, got None"),
     ],
 )
 def test_fields_of_an_origin_that_do_not_fit_are_refused(fields: Any, message: str):
@@ -49,17 +49,17 @@ def test_fields_of_an_origin_that_do_not_fit_are_refused(fields: Any, message: s
 
 @pytest.mark.parametrize("sizes", [(0, 2, 1), (2, 0, 1), (2, 2, -1), (1.5, 2, 0)])
 def test_a_grid_without_patches_is_refused(sizes: Any):
-    with pytest.raises(af.InputError, match="wanted"):
+    with pytest.raises(af.InputError, match=r"must be (an integer|\d or more), got"):
         _ = af.Grid(*sizes)
 
 
 @pytest.mark.parametrize(
     ("origin", "message"),
     [
-        (af.Origin(spans=((0, 1),)), "the origin has 1 spans for 3 positions"),
+        (af.Origin(spans=((0, 1),)), "origin: expected 3 spans, one per position, got 1"),
         (af.Origin(grid=af.Grid(2, 2, 0)), r"grid has 0 \+ 2·2 positions, but there are 3"),
-        (af.Origin(generated=3), "3 generated positions of 3"),
-        ({"spans": None}, "origin is of type dict; an Origin"),
+        (af.Origin(generated=3), "generated must be less than the 3 positions, got 3"),
+        ({"spans": None}, "origin must be an Origin, .* got dict"),
     ],
 )
 def test_an_origin_of_other_positions_is_refused_by_every_type(origin: Any, message: str):
@@ -142,12 +142,16 @@ def test_an_origin_is_json_in_files_and_absent_where_it_is_not_known(tmp_path: P
 def test_an_origin_that_cannot_be_read_is_refused_with_the_file(tmp_path: Path, text: str):
     path = tmp_path / "a.npz"
     np.savez(path, weights=W, origin=np.array(text))
-    with pytest.raises(af.InputError, match=r"a\.npz: origin is .*; JSON text of spans"):
+    with pytest.raises(
+        af.InputError, match=r"a\.npz: origin must be JSON text of spans, grid, …, got"
+    ):
         _ = af.Attention.load(path)
 
 
 def test_a_file_with_an_origin_of_other_positions_is_refused(tmp_path: Path):
     path = tmp_path / "a.npz"
     np.savez(path, weights=W, origin=np.array('{"spans": [[0, 1]]}'))
-    with pytest.raises(af.InputError, match=r"a\.npz: the origin has 1 spans for 3 positions"):
+    with pytest.raises(
+        af.InputError, match=r"a\.npz: origin: expected 3 spans, one per position, got 1"
+    ):
         _ = af.Attention.load(path)

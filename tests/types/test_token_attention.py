@@ -56,17 +56,17 @@ def test_a_row_is_found_by_layer_and_query():
     t = token_attention()
     assert t.row(6, 0).tolist() == [3, 4, 5]
     assert t.row(1, 4).tolist() == [6, 7, 8]
-    with pytest.raises(af.InputError, match=r"layer 2 was not computed; layers are 6, 1$"):
+    with pytest.raises(af.InputError, match=r"layer 2 was not computed; expected one of 6, 1$"):
         _ = t.row(2, 0)
-    with pytest.raises(af.InputError, match=r"query 1 was not computed; queries are 4, 0$"):
+    with pytest.raises(af.InputError, match=r"query 1 was not computed; expected one of 4, 0$"):
         _ = t.row(6, 1)
 
 
 @pytest.mark.parametrize("wrong", ["<s>", None, 0.0, np.array([0, 4])], ids=repr)
 def test_a_row_is_found_by_numbers_alone(wrong: Any):
-    with pytest.raises(af.InputError, match=r"query is .*; a number is wanted, one of 4, 0"):
+    with pytest.raises(af.InputError, match=r"query must be an integer, got"):
         _ = token_attention().row(6, wrong)
-    with pytest.raises(af.InputError, match=r"layer is .*; a number is wanted, one of 6, 1"):
+    with pytest.raises(af.InputError, match=r"layer must be an integer, got"):
         _ = token_attention().row(wrong, 0)
     numpys: Any = np.int8(0)
     assert token_attention().row(6, numpys).tolist() == [3, 4, 5]
@@ -74,7 +74,7 @@ def test_a_row_is_found_by_numbers_alone(wrong: Any):
 
 def test_a_long_list_of_queries_is_cut_short():
     t = af.TokenAttention(np.ones((1, 50, 1)), ["a"], [1], range(50), "rollout")
-    with pytest.raises(af.InputError, match=r"queries are 0, 1, 2, …, 49$"):
+    with pytest.raises(af.InputError, match=r"expected one of 0, 1, 2, …, 49$"):
         _ = t.row(1, 50)
 
 
@@ -112,18 +112,24 @@ def test_an_infinite_score_cannot_be_normalised():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"scores": np.ones((2, 3))}, r"shape \(2, 3\); three axes \(layer, query, token\)"),
-        ({"scores": np.ones((2, 0, 3))}, "none of them empty"),
-        ({"scores": np.full((2, 2, 3), np.nan)}, r"scores\[0, 0, 0\] is nan; scores are 0 or more"),
-        ({"scores": -np.eye(3)[None, :2].repeat(2, 0)}, r"scores\[0, 0, 0\] is -1.0"),
-        ({"tokens": ["a"]}, "1 tokens came for 3 positions"),
+        (
+            {"scores": np.ones((2, 3))},
+            r"expected 3 axes \(layer, query, token\), none empty, got shape \(2, 3\)",
+        ),
+        ({"scores": np.ones((2, 0, 3))}, "none empty, got"),
+        (
+            {"scores": np.full((2, 2, 3), np.nan)},
+            r"scores must be 0 or more, got scores\[0, 0, 0\] = nan",
+        ),
+        ({"scores": -np.eye(3)[None, :2].repeat(2, 0)}, r"scores\[0, 0, 0\] = -1.0"),
+        ({"tokens": ["a"]}, "tokens: expected 3, one per position, got 1"),
         ({"layers": [1]}, "there are 1 layers, 2 queries"),
         ({"queries": [0, 1, 2]}, "2 layers, 3 queries"),
-        ({"saturated": [True]}, "1 marks of saturation"),
-        ({"layers": [0, 1]}, "layers count from 1"),
-        ({"queries": [-1, 0]}, "queries from 0"),
-        ({"layers": [1.5, 2]}, "layers is .*; whole numbers are wanted"),
-        ({"method": "product"}, "method is 'product'; use one of raw, rollout, flow"),
+        ({"saturated": [True]}, "1 values of saturated"),
+        ({"layers": [0, 1]}, r"layers must be 1 or more .* got \(0, 1\)"),
+        ({"queries": [-1, 0]}, r"queries 0 or more, got \(6, 1\) and \(-1, 0\)"),
+        ({"layers": [1.5, 2]}, "layers must be integers, got .*"),
+        ({"method": "product"}, "method must be one of raw, rollout, flow, got 'product'"),
         ({"settings": {"x": {1, 2}}}, "cannot be written as JSON"),
     ],
 )
@@ -162,10 +168,10 @@ def test_a_result_file_holds_the_promised_arrays(tmp_path: Path):
     [
         ({"settings": np.array("{")}, "settings must be JSON text, got '{'"),
         ({"settings": np.array("[]x")}, "settings must be JSON text"),
-        ({"method": np.array("sum")}, r"t\.npz: method is 'sum'"),
-        ({"method": np.array([1, 2])}, r"t\.npz: method is array"),
-        ({"tokens": np.array([1, 2, 3])}, r"t\.npz: token 0 is"),
-        ({"scores": np.array("x")}, r"t\.npz: scores \(str\) holds str"),
+        ({"method": np.array("sum")}, r"t\.npz: method must be one of .*, got 'sum'"),
+        ({"method": np.array([1, 2])}, r"t\.npz: method must be one of .*, got array"),
+        ({"tokens": np.array([1, 2, 3])}, r"t\.npz: tokens must be strings, got"),
+        ({"scores": np.array("x")}, r"t\.npz: scores: expected numbers, got values of type str"),
     ],
 )
 def test_a_file_with_other_contents_is_refused(
@@ -299,7 +305,7 @@ def test_only_words_of_which_a_piece_was_computed_are_queries():
     assert np.allclose(words.scores[:, 1].sum(-1), whole.sum(-1), rtol=1e-14)
     last = t.to_words(TEXT, queries="last")
     assert np.allclose(last.row(1, 1).sum(), t.row(1, 3).sum(), rtol=1e-14)
-    with pytest.raises(af.InputError, match="query 3, the last piece of word 1, was not computed"):
+    with pytest.raises(af.InputError, match="query 3, the last token of word 1, was not computed"):
         _ = pieces([1, 2]).to_words(TEXT, queries="last")
 
 
@@ -328,12 +334,16 @@ def test_words_that_the_model_wrote_are_counted():
 @pytest.mark.parametrize(
     ("changes", "text", "message"),
     [
-        ({"settings": {"segments": "words"}}, TEXT, "the scores go to segments, and words are"),
-        ({"settings": {"segments": [[0, 5]]}}, TEXT, "the scores go to segments"),
-        ({"settings": {"onto": 2}, "origin": None}, TEXT, "the scores go to layer 2, whose nodes"),
-        ({}, TEXT[:-1], r"token 7 has the characters \(13, 14\), but the text has 13: these are s"),
-        ({}, 7, "text is 7; the text that the model read is wanted"),
-        ({"queries": range(1, 10)}, TEXT, "query 9 is not a position of the 9 tokens"),
+        ({"settings": {"segments": "words"}}, TEXT, "to make words of, got scores of segments"),
+        ({"settings": {"segments": [[0, 5]]}}, TEXT, "to make words of, got scores of segments"),
+        (
+            {"settings": {"onto": 2}, "origin": None},
+            TEXT,
+            "got scores of layer 2. Compute them with onto=0",
+        ),
+        ({}, TEXT[:-1], r"token 7 has characters \(13, 14\), but the text has 13\. These are s"),
+        ({}, 7, "text must be the text that was tokenized, got 7"),
+        ({"queries": range(1, 10)}, TEXT, "positions of the 9 tokens, got 9"),
     ],
 )
 def test_what_has_no_words_is_refused(changes: dict[str, Any], text: Any, message: str):
@@ -343,10 +353,10 @@ def test_what_has_no_words_is_refused(changes: dict[str, Any], text: Any, messag
 
 def test_queries_are_averaged_or_the_last_piece():
     other: Any = "first"
-    with pytest.raises(af.InputError, match="queries is 'first'; use one of mean, last"):
+    with pytest.raises(af.InputError, match="queries must be one of mean, last, got 'first'"):
         _ = pieces().to_words(TEXT, queries=other)
     several: Any = np.array(["mean", "last"])
-    with pytest.raises(af.InputError, match=r"queries is array.*; use one of mean, last"):
+    with pytest.raises(af.InputError, match=r"queries must be one of mean, last, got array"):
         _ = pieces().to_words(TEXT, queries=several)
 
 
@@ -384,10 +394,10 @@ def test_patches_make_a_grid_row_by_row():
     assert t.to_grid(4)[0].tolist() == [[2, 3, 4], [5, 6, 7]]
     assert t.to_grid()[1].tolist() == [[29, 30, 31], [32, 33, 34]]
     assert t.to_grid().shape == (2, 2, 3)
-    with pytest.raises(af.InputError, match=r"query 1 was not computed; queries are 4, 0$"):
+    with pytest.raises(af.InputError, match=r"query 1 was not computed; expected one of 4, 0$"):
         _ = t.to_grid(1)
     name: Any = "[CLS]"
-    with pytest.raises(af.InputError, match=r"query is '\[CLS\]'; a number is wanted"):
+    with pytest.raises(af.InputError, match=r"query must be an integer, got '\[CLS\]'"):
         _ = t.to_grid(name)
 
 
@@ -400,7 +410,7 @@ def test_without_a_grid_there_is_no_image():
 def test_segments_make_no_grid():
     origin = af.Origin(grid=af.Grid(rows=1, columns=2, prefix=1))
     changes: dict[str, Any] = {"origin": origin, "settings": {"segments": [[0, 1]]}}
-    with pytest.raises(af.InputError, match="the scores go to segments, and a grid is made of"):
+    with pytest.raises(af.InputError, match="to make a grid of, got scores of segments"):
         _ = token_attention(**changes).to_grid()
     changes["settings"] = {"segments": "tokens"}
     assert token_attention(**changes).to_grid().shape == (2, 1, 2)
@@ -410,7 +420,9 @@ def test_words_are_found_without_the_text_where_the_origin_keeps_it() -> None:
     kept = pieces(origin=af.Origin(spans=tuple(SPANS), text=TEXT))
     assert kept.to_words().tokens == pieces().to_words(TEXT).tokens
     assert kept.to_words(TEXT) == kept.to_words()
-    with pytest.raises(af.InputError, match=r"is not the one that the model read: .*; leave text"):
+    with pytest.raises(
+        af.InputError, match=r"expected origin.text, which begins with .*Leave text"
+    ):
         _ = kept.to_words(TEXT.swapcase())
-    with pytest.raises(af.InputError, match="text is None; the text that the model read"):
+    with pytest.raises(af.InputError, match="text must be the text that was tokenized, got None"):
         _ = pieces().to_words()

@@ -1,14 +1,12 @@
 /**
- * Colors of the page, of its pictures and of exported figures.
+ * Colours of the page, of its pictures and of what is exported.
  *
- * `cells` is the maximum opacity of a score behind text: it keeps a contrast of 4.5.
+ * `cells` is how opaque the ground of a score may be under text: it keeps a contrast of 4.5.
  *
- * The colors of Okabe and Ito, which people with any color vision can distinguish; lighter on a dark background.
+ * Okabe and Ito's colours, which people with any colour vision tell apart; lighter on dark ground.
  * https://jfly.uni-koeln.de/color/
- * The second importance is darker than theirs on a light background: bars need a contrast of 3.
+ * The second importance is darker than theirs on light ground: bars are seen from a contrast of 3 on.
  */
-
-/** @import { Palette } from "../types.js" */
 
 export const LIGHT = {
   paper: "#ffffff",
@@ -27,7 +25,6 @@ export const LIGHT = {
   accent: "#0072b2",
 };
 
-/** @type {Palette} */
 export const DARK = {
   paper: "#16191d",
   ground: "#0e1013",
@@ -47,7 +44,7 @@ export const DARK = {
 
 export const FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif";
 
-/** Return the current palette of the system; `onChange` is called when it changes. @param {() => void} onChange */
+/** What the system asks for now, and a call whenever that changes. */
 export function watchTheme(onChange) {
   const query = globalThis.matchMedia("(prefers-color-scheme: dark)");
   query.addEventListener("change", onChange);
@@ -59,7 +56,7 @@ export function watchTheme(onChange) {
   };
 }
 
-/** Set the colors as properties for the style sheet. @type {(element: HTMLElement, palette: Palette) => void} */
-export function applyPalette(element, palette) {
-  for (const [name, color] of Object.entries(palette)) element.style.setProperty(`--${name}`, String(color));
+/** The colours as properties that the style sheet reads. */
+export function putColours(element, palette) {
+  for (const [name, colour] of Object.entries(palette)) element.style.setProperty(`--${name}`, colour);
 }

@@ -1,4 +1,4 @@
-"""What callers pass, checked and in the one form that the types keep."""
+"""Checks of arguments, which return them in the form that the types store."""
 
 import operator
 from collections.abc import Callable, Iterable
@@ -11,46 +11,42 @@ from numpy.typing import NDArray
 from attnflow.errors import InputError
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
-# What long work calls with how much is done and how much there is; what it raises ends the work.
+# Called during long work with the numbers of steps done and of all steps; may raise to stop it.
 Progress: TypeAlias = Callable[[int, int], None]
 
 
 def as_floats(value: object, name: str) -> Floats:
-    """What NumPy can read, as float32 or float64; a view where nothing needs converting.
+    """Return an array-like as float32 or float64, without a copy if possible.
 
-    Float32 and float64 stay as they are, half precisions become float32 (which holds them
-    exactly), whole numbers and wider floats become float64. Tensors that NumPy cannot read by
-    itself (on a device, with gradients, in bfloat16) are recognised by their `detach` method, so
-    that torch is never imported. `name` says in errors what the value is.
+    Float32 and float64 keep their type, half precisions become float32, integers and wider floats
+    become float64. Tensors that NumPy cannot convert (on a device, with gradients, in bfloat16)
+    are recognized by their `detach` method, so that torch is never imported. `name` is the name of
+    the argument in errors.
 
     >>> as_floats([[1, 0], [0, 1]], "weights").dtype
     dtype('float64')
     """
     if np.ma.isMaskedArray(value):
-        raise InputError(
-            f"{name} is a masked array; fill what is masked first, as in value.filled(0)"
-        )
+        raise InputError(f"{name}: expected a plain array, got a masked one. Use value.filled(0)")
     try:
-        array = np.asarray(_on_the_host(value))
+        array = np.asarray(_to_host(value))
     except (TypeError, ValueError, RuntimeError) as reason:
         raise InputError(
-            f"{name} ({type(value).__name__}) cannot be read as an array of numbers: {reason}. "
+            f"{name}: expected an array of numbers, got {type(value).__name__}: {reason}. "
             "Pass an array, or nested lists of one shape"
         ) from reason
     kind, label = array.dtype.kind, array.dtype.name
     if kind == "f" and array.dtype.itemsize in (4, 8):
         return array.astype(array.dtype.newbyteorder("="), copy=False)
-    # Types from outside NumPy, such as JAX's bfloat16, are of kind V (or f) and named for floats.
+    # Types of other packages, such as JAX's bfloat16, have kind V or f and the name of a float.
     if (kind == "f" and array.dtype.itemsize < 4) or label.startswith(("bfloat", "float8")):
         return array.astype(np.float32)
     if kind in "biuf":
         return array.astype(np.float64)
-    raise InputError(
-        f"{name} ({type(value).__name__}) holds {label}; numbers are wanted: pass floats"
-    )
+    raise InputError(f"{name}: expected numbers, got values of type {label}")
 
 
-def _on_the_host(value: object) -> object:
+def _to_host(value: object) -> object:
     if not (hasattr(value, "detach") and hasattr(value, "cpu")):
         return value
     tensor = cast("Any", value).detach().cpu()
@@ -59,10 +55,9 @@ def _on_the_host(value: object) -> object:
 
 
 def as_read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """The array as one that nobody writes to: a copy, unless it is read-only and its own already.
+    """Return a read-only array: a copy, unless `array` is read-only and owns its memory.
 
-    Taking a read-only array as it is lets results of hundreds of megabytes be handed over without
-    copying: whoever made one sets it read-only and lets go of it.
+    Large results are passed on without a copy: the function that made one sets it read-only.
 
     >>> as_read_only(np.zeros(3)).flags.writeable
     False
@@ -74,96 +69,92 @@ def as_read_only(array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
-def as_tokens(tokens: Iterable[str] | None, count: int) -> tuple[str, ...]:
-    """`count` names of tokens, checked; without names the positions "0", "1", ....
+def as_tokens(tokens: Iterable[str] | None, count: int, name: str = "tokens") -> tuple[str, ...]:
+    """Return `count` names of tokens; by default the positions "0", "1", ....
 
     >>> as_tokens(None, 3)
     ('0', '1', '2')
     """
     if tokens is None:
         return tuple(str(position) for position in range(count))
-    came = cast("object", tokens)
-    flat = getattr(came, "ndim", 1) == 1
-    if (
-        isinstance(came, str | bytes | set | frozenset)
-        or not isinstance(came, Iterable)
-        or not flat
-    ):
-        raise InputError(f"tokens is {tokens!r}; a list of {count} strings is wanted")
-    names = tuple(tokens)
-    for position, name in enumerate(names):
-        if not isinstance(cast("object", name), str):
+    value = cast("object", tokens)
+    flat = getattr(value, "ndim", 1) == 1 and isinstance(value, Iterable)
+    if not flat or isinstance(value, str | bytes | set | frozenset):
+        raise InputError(f"{name} must be a list of {count} strings, got {tokens!r}")
+    strings = tuple(tokens)
+    for position, token in enumerate(strings):
+        if not isinstance(cast("object", token), str):
             raise InputError(
-                f"token {position} is {name!r} ({type(name).__name__}); tokens are strings: "
-                "turn ids into text with the tokenizer first"
+                f"{name} must be strings, got {token!r} ({type(token).__name__}) at position "
+                f"{position}. Convert ids with tokenizer.convert_ids_to_tokens"
             )
-    if len(names) != count:
-        raise InputError(
-            f"{len(names)} tokens came for {count} positions; give one token a position"
-        )
-    return tuple(str(name) for name in names)  # NumPy's strings become plain ones
+    if len(strings) != count:
+        raise InputError(f"{name}: expected {count}, one per position, got {len(strings)}")
+    return tuple(str(token) for token in strings)  # converts NumPy's strings
 
 
 def as_bool(value: object, name: str) -> bool:
-    """One truth value, also NumPy's, as files hold it; nothing else stands for one.
+    """Return a bool, also from a NumPy array of size one as files hold it.
 
     >>> as_bool(np.array(True), "causal")
     True
     """
     array = np.asarray(value)
     if array.dtype.kind != "b" or array.size != 1:
-        raise InputError(f"{name} is {value!r}; one truth value is wanted")
+        raise InputError(f"{name} must be a bool, got {value!r}")
     return bool(array.item())
 
 
 def as_ints(values: Iterable[int] | int, name: str) -> tuple[int, ...]:
-    """Whole numbers as a tuple, also from NumPy or a single one; `name` says in errors what for.
+    """Return integers as a tuple, also from a single one.
 
     >>> as_ints(np.arange(3), "queries")
     (0, 1, 2)
     """
     try:
-        each = tuple(values) if isinstance(values, Iterable) else (values,)
-        if not any(isinstance(value, bool | np.bool) for value in each):
-            return tuple(operator.index(value) for value in each)
+        items = tuple(values) if isinstance(values, Iterable) else (values,)
+        if not any(isinstance(item, bool | np.bool) for item in items):
+            return tuple(operator.index(item) for item in items)
     except (TypeError, ValueError):
         pass
-    raise InputError(f"{name} is {values!r}; whole numbers are wanted")
+    raise InputError(f"{name} must be integers, got {values!r}")
 
 
 def as_distinct_ints(values: Iterable[int] | int, name: str) -> tuple[int, ...]:
-    """Integers, at least one and none of them twice; `name` says in errors what they are.
+    """Return integers as a tuple, at least one and none of them twice.
 
     >>> as_distinct_ints([3, 1], "layers")
     (3, 1)
     """
     numbers = as_ints(values, name)
     if not numbers:
-        raise InputError(f"{name} is empty; leave it out for all")
+        raise InputError(f"{name} must not be empty. Leave it out for all")
     if len(set(numbers)) != len(numbers):
-        raise InputError(f"{name} is {numbers}, which asks for some twice; name each once")
+        raise InputError(f"{name} must be distinct, got {numbers}")
     return numbers
 
 
 def as_int(value: object, name: str) -> int:
-    """One whole number, also from NumPy.
+    """Return an integer, also from NumPy.
 
     >>> as_int(np.int64(3), "head")
     3
     """
-    numbers = as_ints(cast("int", value), name)
-    if isinstance(value, Iterable) or len(numbers) != 1:
-        raise InputError(f"{name} is {value!r}; one whole number is wanted")
-    return numbers[0]
+    try:
+        if not isinstance(value, bool | np.bool | Iterable):
+            return operator.index(cast("int", value))
+    except TypeError:
+        pass
+    raise InputError(f"{name} must be an integer, got {value!r}")
 
 
 def as_fraction(value: object, name: str) -> float:
-    """A number of at least 0 and below 1, as shares are that leave something over.
+    """Return a number in [0, 1) as a float.
 
     >>> as_fraction(0.5, "residual")
     0.5
     """
     real = isinstance(value, Real) and not isinstance(value, bool | np.bool)
     if not real or not 0 <= cast("float", value) < 1:
-        raise InputError(f"{name} is {value!r}; a number of at least 0 and below 1 is wanted")
+        raise InputError(f"{name} must be a number in [0, 1), got {value!r}")
     return float(cast("float", value))

@@ -1,14 +1,19 @@
-"""A small HTML table for notebooks."""
+"""Small HTML tables for notebooks."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
 
+import numpy as np
+from numpy.typing import NDArray
+
+# Chosen so that tables fit the page of a notebook.
+_MAX_ROWS, _MAX_COLUMNS, _MAX_NAMES = 10, 10, 20
+
 
 def html_table(caption: str, header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """Render a table; every cell is escaped, since tokens such as `<s>` and `<pad>` look like tags.
+    """Return a table in HTML; the first cell of each row is its heading.
 
-    `caption` stands above the table, `header` names the columns, and the first cell of each of
-    `rows` is its heading. The cost is that of the text.
+    Every cell is escaped, since tokens such as `<s>` and `<pad>` look like tags.
 
     >>> html_table("one row", ["query", "a"], [["<s>", "1"]])
     '<table><caption>one row</caption><thead><tr><th>query</th><th>a</th></tr></thead>\
@@ -22,15 +27,30 @@ def html_table(caption: str, header: Iterable[str], rows: Iterable[Iterable[str]
     )
 
 
-def counted(names: Sequence[str]) -> str:
-    """How many names there are, and as many of them as fit a cell.
+def score_table(
+    caption: str, tokens: Sequence[str], queries: Sequence[str], scores: NDArray[np.float64]
+) -> str:
+    """Return the first scores (query, token) of one layer in HTML.
 
-    >>> counted(["a", "b"])
+    >>> table = score_table("", ["a", "b"], ["1 b"], np.array([[0.5, 0.5]]))
+    >>> "<th>1 b</th><td>0.500</td>" in table
+    True
+    """
+    more = ["…"] if len(tokens) > _MAX_COLUMNS else []
+    shown = zip(queries[:_MAX_ROWS], scores[:_MAX_ROWS, :_MAX_COLUMNS], strict=True)
+    rows = [[query, *(f"{score:.3f}" for score in row), *more] for query, row in shown]
+    below = [["…"]] if len(queries) > _MAX_ROWS else []
+    return html_table(caption, ["query", *tokens[:_MAX_COLUMNS], *more], rows + below)
+
+
+def count_and_names(names: Sequence[str]) -> str:
+    """Return the number of names and the first of them.
+
+    >>> count_and_names(["a", "b"])
     '2: a b'
     """
-    shown = 20  # so that the table fits a notebook's page; chosen by eye
-    more = " …" if len(names) > shown else ""
-    return f"{len(names)}: {' '.join(names[:shown])}{more}"
+    more = " …" if len(names) > _MAX_NAMES else ""
+    return f"{len(names)}: {' '.join(names[:_MAX_NAMES])}{more}"
 
 
 def _row(cells: Iterable[str]) -> str:

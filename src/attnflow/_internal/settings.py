@@ -1,4 +1,4 @@
-"""Settings: how something was made, as a read-only mapping that JSON can hold."""
+"""Settings: how a result was computed, as a read-only mapping that can be written as JSON."""
 
 import json
 import reprlib
@@ -12,13 +12,13 @@ Settings: TypeAlias = Mapping[str, object]
 
 
 def freeze_settings(settings: Settings | None) -> Settings:
-    """A read-only copy of settings that JSON can hold; lists become tuples.
+    """Return a read-only copy of settings; lists become tuples.
 
     >>> freeze_settings({"heads": "mean", "onto": 0})["heads"]
     'mean'
     """
     try:
-        copy = _frozen(json.loads(settings_to_json(settings or {})))
+        copy = _freeze(json.loads(settings_to_json(settings or {})))
     except (TypeError, ValueError, RecursionError) as reason:
         raise InputError(
             f"settings {reprlib.repr(settings)} cannot be written as JSON: {reason}. "
@@ -30,7 +30,7 @@ def freeze_settings(settings: Settings | None) -> Settings:
 
 
 def thaw_settings(settings: Settings) -> dict[str, Any]:
-    """Settings as a plain dictionary of their own, which can be changed and pickled.
+    """Return a copy of settings as a plain dictionary.
 
     >>> thaw_settings(freeze_settings({"onto": 0}))
     {'onto': 0}
@@ -39,7 +39,7 @@ def thaw_settings(settings: Settings) -> dict[str, Any]:
 
 
 def settings_to_json(settings: Settings) -> str:
-    """Settings as JSON text, the way files hold them.
+    """Return settings as JSON text.
 
     >>> settings_to_json({"onto": 0})
     '{"onto": 0}'
@@ -47,12 +47,12 @@ def settings_to_json(settings: Settings) -> str:
     return json.dumps(settings, default=_plain_dict, allow_nan=False)
 
 
-def _frozen(value: object) -> object:
+def _freeze(value: object) -> object:
     if isinstance(value, dict):
         items = cast("dict[str, object]", value).items()
-        return MappingProxyType({key: _frozen(each) for key, each in items})
+        return MappingProxyType({key: _freeze(item) for key, item in items})
     if isinstance(value, list):
-        return tuple(_frozen(each) for each in cast("list[object]", value))
+        return tuple(_freeze(item) for item in cast("list[object]", value))
     return value
 
 
@@ -63,9 +63,7 @@ def _plain_dict(value: object) -> object:
 
 
 def settings_from_json(stored: object) -> Settings:
-    """Return the settings in JSON text from a file; none where `stored` is None."""
-    if stored is None:
-        return freeze_settings(None)
+    """Return the settings in JSON text from a file."""
     try:
         settings = json.loads(str(stored))
     except (ValueError, RecursionError) as reason:

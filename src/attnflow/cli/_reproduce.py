@@ -17,7 +17,8 @@ from attnflow.cli._figures import figure_1, figure_2, figure_3, figure_4
 from attnflow.cli._loading import SHIPPED, loading
 from attnflow.cli._options import wrong
 from attnflow.errors import InputError
-from attnflow.evaluate import LayerTable, check_path, known
+from attnflow.evaluate import LayerTable
+from attnflow.types import check_table_path, nan_to_none
 
 app = typer.Typer(
     name="reproduce",
@@ -195,7 +196,7 @@ class _Making:
     def _check_out(self) -> None:
         if self.out is not None:
             try:
-                check_path(self.out)
+                _ = check_table_path(self.out)
             except InputError as reason:
                 raise wrong("--out", str(reason)) from reason
 
@@ -246,8 +247,8 @@ def _document(
 ) -> dict[str, Any]:
     rows = {
         name: {
-            "mean": known(table.mean[place]),
-            "std": known(table.std[place]),
+            "mean": nan_to_none(table.mean[place]),
+            "std": nan_to_none(table.std[place]),
             "undefined": table.undefined[place].tolist(),
         }
         for place, name in enumerate(table.rows)
@@ -258,7 +259,7 @@ def _document(
         "source": source,
         "layers": table.layers,
         "rows": rows,
-        "whole": {name: known(pair)[0] for name, pair in table.whole_means.items()},
+        "whole": {name: nan_to_none(pair)[0] for name, pair in table.per_text_means.items()},
         "settings": json.loads(json.dumps(dict(table.settings), default=dict)),
         "seconds": round(total, 2),
     }

@@ -1,23 +1,21 @@
-"""How well token attention agrees with importance, and explanations of single texts.
+"""How well token attention agrees with what the answer of a model depends on.
 
 Ranks need scipy: `pip install "attnflow[models]"`.
 """
 
 from attnflow.evaluate._agreement import agreement, hits
-from attnflow.evaluate._explain import explain
-from attnflow.evaluate._explanation import Explanation, explanation_document, unknown_words
+from attnflow.evaluate._explain import Explanation, explain
+from attnflow.evaluate._explanation_document import explanation_document, unknown_words
 from attnflow.evaluate._spearman import spearman
-from attnflow.types import LayerTable, check_path, known
+from attnflow.types import LayerTable
 
 __all__ = [
     "Explanation",
     "LayerTable",
     "agreement",
-    "check_path",
     "explain",
     "explanation_document",
     "hits",
-    "known",
     "spearman",
     "unknown_words",
 ]

@@ -1,4 +1,4 @@
-"""Forward passes: the logits of a model, and the model unchanged afterwards."""
+"""Forward passes: what a model answers, and all of it as it was afterwards."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
 
     from torch import Tensor, nn
 
-    from attnflow.importance._inputs import SingleInput
+    from attnflow.importance._example import Example
 
 
-class Logits(NamedTuple):
-    """The logits that are read for each row of a batch."""
+class Answer(NamedTuple):
+    """What a model answers to several inputs."""
 
-    values: Tensor  # (row, class)
-    per_position: bool  # whether the model has logits at every position, of which one was read
+    logits: Tensor  # (row, class)
+    placed: bool  # whether it answers at every position, and one of them was read
 
 
 @contextlib.contextmanager
-def evaluation(model: nn.Module, *, gradients: bool) -> Generator[None]:
-    """The model in evaluation mode, with or without gradients; afterwards all is as before."""
+def reading(model: nn.Module, *, gradients: bool) -> Generator[None]:
+    """The model in evaluation, with or without gradients; afterwards all as it was."""
     import torch
 
     with (
@@ -39,43 +39,46 @@ def evaluation(model: nn.Module, *, gradients: bool) -> Generator[None]:
         yield
 
 
-def read_logits(
-    model: nn.Module, fields: Mapping[str, Any], inputs: Sequence[SingleInput]
-) -> Logits:
-    """Return the logits for `fields`, the rows of which are variants of `inputs`."""
+def answer_of(model: nn.Module, fields: Mapping[str, Any], examples: Sequence[Example]) -> Answer:
+    """What the model answers to `fields`, the rows of which are variants of `examples`."""
     import torch
 
-    logits = all_logits(model, fields)
-    name = type(model).__name__
-    if logits.ndim == 2 and len(logits) == len(inputs):
-        if inputs[0].position_given:
+    logits = _logits(model, _run(model, fields))
+    if logits.ndim == 2 and len(logits) == len(examples):
+        if examples[0].asked:
             raise InputError(
-                f"{name} gives one output for the complete input, so it takes no position; leave "
-                "position out"
+                f"position came, and {type(model).__name__} gives one answer for the whole input; "
+                "leave it out"
             )
-        return Logits(logits, per_position=False)
-    if logits.ndim != 3 or len(logits) != len(inputs):
+        return Answer(logits, placed=False)
+    if logits.ndim != 3 or len(logits) != len(examples):
         raise UnsupportedModelError(
-            f"{name}: expected logits of shape (batch, class) or (batch, position, class) for "
-            f"{len(inputs)} inputs, got {tuple(logits.shape)}"
+            f"{type(model).__name__} gave logits of shape {tuple(logits.shape)} for "
+            f"{len(examples)} inputs; (batch, class) is wanted, or (batch, position, class)"
         )
-    if any(item.read_at is None for item in inputs):
+    if any(example.place is None for example in examples):
         raise InputError(
-            f"{name} gives an output at each of {logits.shape[1]} positions, and the input has no "
-            "mask token, or several, so which output is read is unknown. Put one mask token into "
-            "the text, or choose a position: position=0"
+            f"{type(model).__name__} gives an answer at each of {logits.shape[1]} positions, and "
+            "there is not one mask token that says which is meant; put one into the text, or name "
+            "a position: position=0"
         )
-    cut = "logits_to_keep" in fields  # the first of these is the one that is read
-    places = [0 if cut else cast("int", item.read_at) for item in inputs]
+    cut = "logits_to_keep" in fields  # from the place on
+    places = [0 if cut else cast("int", example.place) for example in examples]
     rows = torch.arange(len(places), device=logits.device)
-    return Logits(logits[rows, places], per_position=True)
+    return Answer(logits[rows, places], placed=True)
 
 
-def all_logits(model: nn.Module, fields: Mapping[str, Any]) -> Tensor:
-    """Return all logits of a forward pass, in single precision or better."""
+def _run(model: nn.Module, fields: Mapping[str, Any]) -> Any:
+    with explain_failure(f"{type(model).__name__} does not run on the input", "call it by itself"):
+        if "" in fields:  # the single argument of a plain module
+            return model(fields[""])
+        named = is_pretrained(model) and accepts(model, "return_dict")
+        return model(**fields, **({"return_dict": True} if named else {}))
+
+
+def _logits(model: nn.Module, output: Any) -> Tensor:
     import torch
 
-    output: Any = _run(model, fields)
     found = output
     if isinstance(output, Mapping):
         found = cast("Mapping[str, Any]", output).get("logits")
@@ -84,24 +87,16 @@ def all_logits(model: nn.Module, fields: Mapping[str, Any]) -> Tensor:
         if found is None and isinstance(output, tuple) and output:
             found = cast("tuple[Any, ...]", output)[0]
     if not isinstance(found, torch.Tensor) or not found.is_floating_point():
-        got = list(output) if isinstance(output, Mapping) else type(output).__name__
+        held = list(output) if isinstance(output, Mapping) else type(output).__name__
         raise UnsupportedModelError(
-            f"{type(model).__name__}: expected an output with logits, got {got}. Use a model with "
-            "a head, such as AutoModelForSequenceClassification or AutoModelForCausalLM loads"
+            f"{type(model).__name__} gave {held} and no logits; use a model with a head that "
+            "answers, such as AutoModelForSequenceClassification or AutoModelForCausalLM gives"
         )
-    # Minus infinity excludes a class, but not all classes; plus infinity has no probability.
+    # Minus infinity rules a class out; of all classes it does not, and infinity is no probability.
     if not found.numel() or not found.amax(dim=-1).isfinite().all():
         raise UnsupportedModelError(
-            f"{type(model).__name__} gave logits that are NaN or infinite; its weights or its "
-            "input hold NaN or infinity, or overflow in half precision: try model.float()"
+            f"{type(model).__name__} gave logits that are not a number, or infinite; its weights "
+            "or its input hold NaN or infinity, or overflow in half precision: try model.float()"
         )
-    # Half precision is too coarse for differences of probabilities.
+    # Half precisions are too coarse for differences of probabilities.
     return found.float() if found.element_size() < 4 else found
-
-
-def _run(model: nn.Module, fields: Mapping[str, Any]) -> Any:
-    with explain_failure(f"{type(model).__name__} does not run on the input", "call it by itself"):
-        if "" in fields:  # the only argument of a plain module
-            return model(fields[""])
-        named = is_pretrained(model) and accepts(model, "return_dict")
-        return model(**fields, **({"return_dict": True} if named else {}))

@@ -1,4 +1,4 @@
-"""How layers compose: an attention graph in, token attention out, one file a method."""
+"""Methods that turn an attention graph into token attention: raw, rollout and flow."""
 
 from attnflow.methods._flow import flow
 from attnflow.methods._max_flow import max_flow

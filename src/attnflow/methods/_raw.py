@@ -1,4 +1,4 @@
-"""Raw attention: layers are not composed at all."""
+"""Raw attention: layers are not composed."""
 
 from collections.abc import Iterable
 
@@ -17,30 +17,28 @@ def raw(
     head: int | None = None,
     without: Iterable[int] | int = (),
 ) -> TokenAttention:
-    """Raw attention: what each position takes from the layer right below it.
+    """Return raw attention: the attention of each position to the layer right below it.
 
-    `scores(l) = W(l)`, the mean of the heads without residual; of an AttentionGraph, its layers
-    as they are, with unbounded edges read as weight one. The paper's baseline: above layer 1 the
-    positions attended to are hidden embeddings, not input tokens.
+    `scores(l) = W(l)`, the mean of the heads without residual; for an AttentionGraph, its layers
+    with one instead of infinite weights. The paper's baseline: above layer 1 the keys are hidden
+    embeddings, not input tokens.
 
     Parameters
     ----------
     x
         The attention of a model, or a graph.
     layers
-        Numbers of the layers wanted, 1…L; by default all.
+        Layers to compute, 1…L; by default all. All must have the same number of nodes below them.
     queries
-        Positions wanted; by default all.
+        Positions to compute; by default all.
     head
-        This head alone instead of the mean; with an Attention only.
+        This head instead of the mean; only for an Attention.
     without
-        Positions that nobody may draw on, such as attention sinks; see `Attention.graph`. With the
-        attention of a model only.
+        Positions to exclude, such as attention sinks; see `Attention.graph`. Not for a graph.
 
     Notes
     -----
-    One pass over the weights. Layers asked for together must have as many nodes below them, else
-    they do not make one array.
+    One pass over the weights.
     Abnar & Zuidema (2020), https://doi.org/10.18653/v1/2020.acl-main.385
 
     Examples
@@ -55,14 +53,14 @@ def raw(
     below = [graph.sizes[layer - 1] for layer in chosen.layers]
     if len(set(below)) > 1:
         raise InputError(
-            f"layers {chosen.layers} stand on {tuple(below)} nodes, so they do not make one array; "
-            "ask for one layer at a time"
+            f"layers: expected layers with the same number of nodes below, got {chosen.layers} "
+            f"with {tuple(below)}. Compute one layer at a time"
         )
     rows = [graph.proportions(layer, top=True)[list(chosen.queries)] for layer in chosen.layers]
-    # A layer as large as the input stands for the same positions, see `AttentionGraph.names`.
+    # The nodes of a layer as large as the input are the same positions, see `AttentionGraph.names`.
     origin = graph.origin if below[0] == graph.sizes[0] else None
     scores = np.stack(rows)
-    scores.setflags(write=False)  # it is the result's from here on
+    scores.setflags(write=False)  # so that the result does not copy it
     return TokenAttention(
         scores=scores,
         tokens=graph.names(chosen.layers[0] - 1),

@@ -1,4 +1,4 @@
-"""Attention rollout: layers compose by multiplication."""
+"""Attention rollout: layers are composed by matrix multiplication."""
 
 from collections.abc import Iterable
 
@@ -22,39 +22,37 @@ def rollout(
     without: Iterable[int] | int = (),
     receptive_field: bool = False,
 ) -> TokenAttention:
-    """Attention rollout: the weights of all paths from a position down to a token, added up.
+    """Return attention rollout: the sum of the weights of all paths from a position to a token.
 
     `R(i) = A(i) R(i − 1)`, with R(j) the identity for j = `onto`: the weight of a path is the
-    product of its edges. Unbounded edges count as weight one.
+    product of its edges. Infinite weights count as one.
 
     Parameters
     ----------
     x
         The attention of a model, whose `graph()` is used, or a graph.
     layers
-        Numbers of the layers wanted, onto + 1…L; by default all.
+        Layers to compute, onto + 1…L; by default all.
     queries
-        Positions wanted; by default all.
+        Positions to compute; by default all.
     onto
-        The layer whose nodes the scores run over, the paper's l_j; by default the input.
+        The layer of the last axis of the scores, the paper's l_j; by default the input.
     head
-        The paper's appendix A.1: this head alone at the layer of interest, and the layers below
-        with all heads fused, `R(i, k) = A(i, k) R(i − 1)`. With an Attention only.
+        The paper's appendix A.1: this head at the layer of interest, and all heads fused at the
+        layers below, `R(i, k) = A(i, k) R(i − 1)`. Only for an Attention.
     without
-        Positions that nobody may draw on, such as attention sinks; see `Attention.graph`. With the
-        attention of a model only.
+        Positions to exclude, such as attention sinks; see `Attention.graph`. Not for a graph.
     receptive_field
-        Correct for what positions of a causal model can see: scores are divided by those of
-        uniform causal attention, with the same residual and `without`, and rows then sum to one.
-        Early tokens are no longer favoured for being seen by all. Uniform attention is over all
-        earlier tokens, also those out of the window of a model with sliding windows. Not for
-        encoder-decoders. Twice the work.
+        Correct for the receptive field of a causal model, in which more positions see early
+        tokens: scores are divided by those of uniform causal attention with the same residual and
+        `without`, and rows then sum to one. Uniform attention is over all earlier tokens, also
+        those outside a sliding window. Not for encoder-decoders. Twice the work.
 
     Notes
     -----
-    All queries cost a chain of matrix products, O(L n³); q queries at most one pass of q rows a
-    layer down the chain, O(L² q n²), each matrix read once. Whichever is cheaper is done, in
-    float64. (The paper says O(d n²); a product of matrices is O(n³).)
+    Computed in float64, either as matrix products from the bottom, O(L n³), or, for q queries, as
+    products of q rows per layer from the top, O(L² q n²), whichever is cheaper. (The paper says
+    O(d n²); a product of matrices is O(n³).)
     Abnar & Zuidema (2020), equation 1, https://doi.org/10.18653/v1/2020.acl-main.385
 
     Examples
@@ -68,42 +66,42 @@ def rollout(
     graph = graph_of(x, head=head, without=without)
     chosen = select(graph, layers=layers, queries=queries, onto=onto)
     field = uniform(chosen) if checks.as_bool(receptive_field, "receptive_field") else None
-    scores = _composed(chosen)
+    scores = _compose(chosen)
     if field is not None:
-        scores = corrected(scores, _composed(field))
+        scores = corrected(scores, _compose(field))
     return chosen.result("rollout", scores, receptive_field=receptive_field)
 
 
-def _composed(chosen: Selection) -> NDArray[np.float64]:
+def _compose(chosen: Selection) -> NDArray[np.float64]:
     compose = _upwards if _cost_upwards(chosen) <= _cost_downwards(chosen) else _downwards
     with np.errstate(over="ignore", invalid="ignore"):
         scores = compose(chosen)
     if not scores.max() < np.inf:  # also when it is NaN
         raise InputError(
-            "the weights are too large, their products are beyond float64; divide all by one number"
+            "the products of the weights overflow float64. Divide all weights by a constant"
         )
     return scores
 
 
 def _in_place(chosen: Selection) -> bool:
-    """Whether all rows of plain layers are wanted, so that R(i) itself is the result."""
+    """Return whether the result is R(i) itself: all rows, and no single head."""
     return chosen.all_queries and chosen.graph.tops is None
 
 
 def _cost_upwards(chosen: Selection) -> int:
-    """Multiplications that `_upwards` needs."""
+    """Return the number of multiplications of `_upwards`."""
     sizes, first = chosen.graph.sizes, chosen.onto + 1  # R(first) needs none
     in_place, last = _in_place(chosen), max(chosen.layers)
-    wholes = range(first + 1, last + 1 if in_place else last)
-    parts = [] if in_place else [layer for layer in chosen.layers if layer > first]
+    full = range(first + 1, last + 1 if in_place else last)
+    partial = [] if in_place else [layer for layer in chosen.layers if layer > first]
     return sizes[chosen.onto] * (
-        sum(sizes[k] * sizes[k - 1] for k in wholes)
-        + sum(len(chosen.queries) * sizes[k - 1] for k in parts)
+        sum(sizes[k] * sizes[k - 1] for k in full)
+        + sum(len(chosen.queries) * sizes[k - 1] for k in partial)
     )
 
 
 def _cost_downwards(chosen: Selection) -> int:
-    """Multiplications that `_downwards` needs."""
+    """Return the number of multiplications of `_downwards`."""
     sizes = chosen.graph.sizes
     return sum(
         len(chosen.queries) * sizes[k] * sizes[k - 1]
@@ -113,7 +111,7 @@ def _cost_downwards(chosen: Selection) -> int:
 
 
 def _upwards(chosen: Selection) -> NDArray[np.float64]:
-    """Matrix products from the bottom up: R(i) for all positions, the wanted rows kept."""
+    """Return scores by matrix products from the bottom: R(i) of all positions."""
     graph, queries = chosen.graph, list(chosen.queries)
     scores = np.empty((len(chosen.layers), len(queries), graph.sizes[chosen.onto]))
     in_place = _in_place(chosen)
@@ -139,13 +137,13 @@ def _times(
 
 
 def _downwards(chosen: Selection) -> NDArray[np.float64]:
-    """Rows of all wanted layers carried down together, so that each matrix is read once."""
+    """Return scores by products of the selected rows from the top; each matrix is read once."""
     graph, queries = chosen.graph, list(chosen.queries)
-    wanted = sorted(chosen.layers, reverse=True)
-    rows = graph.proportions(wanted[0], top=True)[queries]
-    for layer in range(wanted[0] - 1, chosen.onto, -1):
+    layers = sorted(chosen.layers, reverse=True)
+    rows = graph.proportions(layers[0], top=True)[queries]
+    for layer in range(layers[0] - 1, chosen.onto, -1):
         rows = rows @ graph.proportions(layer)
-        if layer in wanted:
+        if layer in layers:
             rows = np.concatenate([rows, graph.proportions(layer, top=True)[queries]])
-    found = rows.reshape(len(wanted), len(queries), -1)  # (layer from the top, query, token)
-    return found[[wanted.index(layer) for layer in chosen.layers]]
+    scores = rows.reshape(len(layers), len(queries), -1)  # (layer from the top, query, token)
+    return scores[[layers.index(layer) for layer in chosen.layers]]

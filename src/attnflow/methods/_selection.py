@@ -1,4 +1,4 @@
-"""Which graph, layers, queries and target a method was asked for; checked here once for all."""
+"""Selection: the graph, layers and queries that a method computes."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from attnflow.types import (
 class Selection:
     """Rows to compute: `queries` of each of `layers`, over the nodes of layer `onto`.
 
-    Every query exists in every layer, every layer lies above `onto`, and nothing is asked twice.
+    Every query exists in every layer, every layer is above `onto`, and all are distinct.
     """
 
     graph: AttentionGraph
@@ -31,7 +31,7 @@ class Selection:
 
     @property
     def all_queries(self) -> bool:
-        """Whether these are all positions, in their order, of each layer."""
+        """Whether `queries` are all positions of each layer, in order."""
         sizes = {self.graph.sizes[layer] for layer in self.layers}
         return sizes == {len(self.queries)} and self.queries == tuple(range(len(self.queries)))
 
@@ -48,11 +48,11 @@ class Selection:
         *,
         receptive_field: bool = False,
     ) -> TokenAttention:
-        """`scores` (layer, query, node of layer `onto`) as token attention; they are used up.
+        """Return scores (layer, query, node of layer `onto`) as token attention.
 
-        `receptive_field` says whether they were corrected for it.
+        `scores` becomes read-only and is not copied.
         """
-        scores.setflags(write=False)  # they are the result's from here on
+        scores.setflags(write=False)
         return TokenAttention(
             scores=scores,
             tokens=self.tokens,
@@ -76,35 +76,35 @@ def graph_of(
     without: Iterable[int] | int = (),
     residual: float = 0.5,
 ) -> AttentionGraph:
-    """The graph a method works on: `x` itself, or the graph of the attention of a model.
+    """Return the graph of an attention, or `x` itself if it is a graph.
 
-    `head` picks the single head of the paper's appendix A.1. Like `without` and `residual` it has
-    no say about an AttentionGraph.
+    `head`, `without` and `residual` are those of `Attention.graph`. For an AttentionGraph, `head`
+    and `without` are an InputError.
     """
     if isinstance(x, Attention):
         return x.graph(head=head, residual=residual, without=without)
     if isinstance(x, EncoderDecoderAttention):
         if head is not None:
             raise InputError(
-                f"head={head} came with an EncoderDecoderAttention, whose layers are of three "
-                "kinds with heads of their own; leave it out, all heads are then fused"
+                f"head must be None for an EncoderDecoderAttention, which has three kinds of "
+                f"heads, got {head}. Leave it out to fuse all heads"
             )
         return x.graph(residual=residual, without=without)
     if not isinstance(x, AttentionGraph):
         raise InputError(
-            f"a {type(x).__name__} came; wrap it first: Attention(weights, tokens) for weights "
-            "(layer, head, query, key), AttentionGraph(layers, tokens) for one matrix a layer"
+            f"expected an Attention or AttentionGraph, got {type(x).__name__}. Use "
+            "Attention(weights, tokens) for weights (layer, head, query, key), and "
+            "AttentionGraph(layers, tokens) for one matrix per layer"
         )
     if head is not None:
         raise InputError(
-            f"head={head} came with an AttentionGraph, whose heads are fused already; pass the "
+            f"head must be None for an AttentionGraph, whose heads are fused, got {head}. Pass the "
             f"Attention, or build the graph with attention.graph(head={head})"
         )
-    if taken_out := checks.as_ints(without, "without"):
+    if excluded := list(checks.as_ints(without, "without")):
         raise InputError(
-            f"without={list(taken_out)} came with an AttentionGraph, whose rows are mixed already; "
-            "pass the Attention, or build the graph with "
-            f"attention.graph(without={list(taken_out)})"
+            f"without must be empty for an AttentionGraph, got {excluded}. Pass the Attention, or "
+            f"build the graph with attention.graph(without={excluded})"
         )
     return x
 
@@ -116,27 +116,22 @@ def select(
     queries: Iterable[int] | int | None = None,
     onto: int = 0,
 ) -> Selection:
-    """Check what is asked of `graph`, and fill in what is left out.
+    """Return the checked selection; by default all queries of all layers above `onto`.
 
-    The default is all queries of all layers above `onto`. Layers keep the order they are asked
-    in, and those asked for together share one set of queries.
+    Layers and queries keep their order. All layers have the same queries.
     """
     top = graph.n_layers
     onto = checks.as_int(onto, "onto")
     if not 0 <= onto < top:
-        raise InputError(f"onto is {onto}; layers 0 to {top - 1} lie below the top layer {top}")
+        raise InputError(f"onto must be a layer below the top, 0 to {top - 1}, got {onto}")
     if layers is None:
         numbers = tuple(range(onto + 1, top + 1))
     else:
         numbers = checks.as_distinct_ints(layers, "layers")
         for number in numbers:
-            if not 1 <= number <= top:
-                raise InputError(f"layer {number} is asked for; layers are 1 to {top}")
-            if number <= onto:
-                raise InputError(
-                    f"layer {number} is asked for with onto={onto}; the layers above it are "
-                    f"{onto + 1} to {top}"
-                )
+            if not onto < number <= top:
+                above = f" above onto={onto}" if onto else ""
+                raise InputError(f"layers must be {onto + 1} to {top}{above}, got {number}")
     return Selection(
         graph=graph,
         layers=numbers,
@@ -152,8 +147,8 @@ def _queries(
     if queries is None:
         if len(set(sizes.values())) > 1:
             raise InputError(
-                f"layers {layers} have {tuple(sizes.values())} nodes, so all queries do not make "
-                "one array; ask for one layer at a time, or say which queries"
+                f"layers: expected layers with the same number of nodes, got {layers} with "
+                f"{tuple(sizes.values())}. Compute one layer at a time, or pass queries"
             )
         return tuple(range(sizes[layers[0]]))
     positions = checks.as_distinct_ints(queries, "queries")
@@ -161,6 +156,6 @@ def _queries(
         for position in positions:
             if not 0 <= position < size:
                 raise InputError(
-                    f"query {position} is asked for; layer {layer} has queries 0 to {size - 1}"
+                    f"queries of layer {layer} must be 0 to {size - 1}, got {position}"
                 )
     return positions

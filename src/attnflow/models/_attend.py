@@ -152,7 +152,9 @@ def _result(
         more, origin_of_target = name_positions(model, {}, target, decoder.shape[-1])
         origin = join_origins(source, target, (origin, origin_of_target))
         return EncoderDecoderAttention(
-            *(collector.known(example, each) for each in (own, decoder, cross)),
+            own,
+            decoder,
+            cross,
             source=names,
             target=more,
             averaged=averaged,
@@ -184,7 +186,7 @@ def _single(
     source = inputs.sources[example]
     tokens, origin = name_positions(model, inputs.forward, source, weights.shape[-1])
     return Attention(
-        collector.known(example, weights),
+        weights,
         tokens,
         causal=_causal(model, weights),
         averaged=averaged,

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from attnflow._internal import checks, storage
-from attnflow._internal.html_table import counted, html_table
+from attnflow._internal.html_table import count_and_names, html_table
 from attnflow.errors import InputError
 from attnflow.types._fusion import Fusion, edge_settings
 from attnflow.types._graph import AttentionGraph
@@ -27,7 +27,7 @@ from attnflow.types._origin import (
     predicting,
 )
 from attnflow.types._sinks import Sink, describe_sinks, sinks_of
-from attnflow.types._weights import Softmaxed, check_averaged, check_causal, checked_weights
+from attnflow.types._weights import check_averaged, check_causal, checked_weights
 
 # What a file is that holds this instead of weights.
 _OTHER_FILES = {
@@ -84,7 +84,7 @@ class Attention:
 
     def __init__(
         self,
-        weights: ArrayLike | Softmaxed,
+        weights: ArrayLike,
         tokens: Iterable[str] | None = None,
         *,
         causal: bool = False,
@@ -204,12 +204,12 @@ class Attention:
     def _checked_head(self, head: int) -> int:
         if self.averaged:
             raise InputError(
-                f"head={head} came, but this attention holds the mean of the heads only; read the "
-                'model again with attend(…, heads="all")'
+                f"head must be None, since this attention holds only the mean of the heads, got "
+                f'{head}. Compute it again with attend(…, heads="all")'
             )
         head = checks.as_int(head, "head")
         if not 0 <= head < self.n_heads:
-            raise InputError(f"head is {head}; heads are 0 to {self.n_heads - 1}")
+            raise InputError(f"head must be 0 to {self.n_heads - 1}, got {head}")
         return head
 
     def save(self, path: storage.PathLike) -> None:
@@ -267,7 +267,7 @@ class Attention:
         rows = [
             ["layers", str(self.n_layers)],
             ["heads", "the mean of all" if self.averaged else str(self.n_heads)],
-            ["tokens", counted(self.tokens)],
+            ["tokens", count_and_names(self.tokens)],
             ["causal", "yes" if self.causal else "no"],
             ["stored as", str(self.weights.dtype)],
         ]

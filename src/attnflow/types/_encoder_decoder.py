@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from attnflow._internal import checks, storage
-from attnflow._internal.html_table import counted, html_table
+from attnflow._internal.html_table import count_and_names, html_table
 from attnflow.errors import InputError
 from attnflow.types._fusion import Fusion, edge_settings, encoder_decoder_edges
 from attnflow.types._graph import AttentionGraph
@@ -21,7 +21,7 @@ from attnflow.types._origin import (
     predicting,
 )
 from attnflow.types._sinks import Sink, describe_sinks, sinks_of
-from attnflow.types._weights import Softmaxed, check_averaged, check_causal, checked_weights
+from attnflow.types._weights import check_averaged, check_causal, checked_weights
 
 _PARTS = ("encoder", "decoder", "cross")
 
@@ -75,9 +75,9 @@ class EncoderDecoderAttention:
 
     def __init__(
         self,
-        encoder: ArrayLike | Softmaxed,
-        decoder: ArrayLike | Softmaxed,
-        cross: ArrayLike | Softmaxed,
+        encoder: ArrayLike,
+        decoder: ArrayLike,
+        cross: ArrayLike,
         source: Iterable[str] | None = None,
         target: Iterable[str] | None = None,
         *,
@@ -98,8 +98,8 @@ class EncoderDecoderAttention:
                 check_averaged(array, name)
             put(name, array)
         n_target, n_source = parts["cross"].shape[2:]
-        put("source", _names(source, n_source, "source"))
-        put("target", _names(target, n_target, "target"))
+        put("source", checks.as_tokens(source, n_source, "source"))
+        put("target", checks.as_tokens(target, n_target, "target"))
         put("origin", check_origin(origin, n_source + n_target))
         if origin is not None and origin.generated >= n_target:
             raise InputError(
@@ -262,8 +262,8 @@ class EncoderDecoderAttention:
         parts = [(name, getattr(self, name)) for name in _PARTS]
         rows = [
             *([name, f"{w.shape[0]} layers, {heads or w.shape[1]} heads"] for name, w in parts),
-            ["source", counted(self.source)],
-            ["target", counted(self.target)],
+            ["source", count_and_names(self.source)],
+            ["target", count_and_names(self.target)],
             ["stored as", str(self.cross.dtype)],
         ]
         if sinks := self.sinks:
@@ -283,10 +283,3 @@ def _check_together(encoder: checks.Floats, decoder: checks.Floats, cross: check
             f"{came[0]} target tokens in decoder and {came[1]} source tokens in encoder; the three "
             "belong to one source and one target, padding cut away"
         )
-
-
-def _names(tokens: Iterable[str] | None, count: int, name: str) -> tuple[str, ...]:
-    try:
-        return checks.as_tokens(tokens, count)
-    except InputError as reason:
-        raise InputError(f"{name}: {reason}") from reason

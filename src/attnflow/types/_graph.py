@@ -17,26 +17,27 @@ from attnflow.types._stored import StoredRecord
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AttentionGraph(StoredRecord):
-    """Who takes how much from whom, layer by layer: heads fused, residual connections added.
+    """Attention graph: heads fused, residual connections added.
 
     `layers[l - 1][i, k]` is the weight of the edge from node i of layer l to node k of layer
-    l − 1. Layer 0 is the input; layers may differ in their number of nodes.
+    l − 1. Layer 0 is the input; layers may differ in their number of nodes. Axes and numbers of
+    layers are those of `Attention`.
 
     Parameters
     ----------
     layers
-        One matrix (n_above, n_below) a layer, bottom first; weights are 0 or more. An infinite
-        weight says "carried along unchanged": no bound for flow, weight one for raw and rollout.
-        float32 is kept as float32; the methods compute in float64.
+        One matrix (n_above, n_below) per layer, bottom first; weights are 0 or more. An infinite
+        weight is an identity edge: unbounded for flow, weight one for raw and rollout. float32 is
+        kept as float32; the methods compute in float64.
     tokens
         Names of the nodes of layer 0; by default their positions.
     tops
-        Matrices of the same shapes, each used instead of its layer where that layer is the layer
-        of interest: the single head of the paper's appendix A.1.
+        Matrices of the same shapes. `tops[l - 1]` replaces `layers[l - 1]` for scores of layer l,
+        and only there: the single head of the paper's appendix A.1.
     settings
-        How the graph was made, for the record; empty for a graph given directly.
+        How the graph was made; empty for a graph that was passed directly.
     origin
-        What the nodes of layer 0 stand for outside the model, where it is known.
+        Text or image that the nodes of layer 0 come from, if known.
 
     Notes
     -----
@@ -77,16 +78,13 @@ class AttentionGraph(StoredRecord):
             if above.shape[1] != below.shape[0]:
                 raise InputError(
                     f"layers[{number}] has shape {above.shape}, layers[{number - 1}] below it "
-                    f"{below.shape}; layers must chain: a matrix (n_above, n_below) has as many "
-                    "columns as the one below has rows. Is the bottom layer first?"
+                    f"{below.shape}. A matrix (n_above, n_below) must have as many columns as the "
+                    "one below has rows. Pass the bottom layer first"
                 )
         heads = None if tops is None else _matrices(tops, "tops")
         shapes = [matrix.shape for matrix in matrices]
-        if heads is not None and (came := [matrix.shape for matrix in heads]) != shapes:
-            raise InputError(
-                f"tops has shapes {came}, layers {shapes}; give one matrix of the same shape for "
-                "each layer"
-            )
+        if heads is not None and (received := [matrix.shape for matrix in heads]) != shapes:
+            raise InputError(f"tops: expected the shapes of layers, {shapes}, got {received}")
         self._set(
             layers=matrices,
             tokens=checks.as_tokens(tokens, matrices[0].shape[1]),
@@ -107,23 +105,23 @@ class AttentionGraph(StoredRecord):
         return (self.layers[0].shape[1], *(matrix.shape[0] for matrix in self.layers))
 
     def names(self, layer: int) -> tuple[str, ...]:
-        """Names of the nodes of layer 0…L.
+        """Return the names of the nodes of layer 0…L.
 
-        The nodes of a layer as large as the input stand for the same positions, and so are called
-        like the tokens; those of another layer go by their numbers.
+        Nodes of a layer as large as the input are the same positions and have the names of the
+        tokens. In other layers they are numbered.
         """
         size = self.sizes[layer]
         return self.tokens if size == len(self.tokens) else checks.as_tokens(None, size)
 
     def top(self, layer: int) -> checks.Floats:
-        """The matrix of layer 1…L as the layer of interest, see `tops`."""
+        """Return the matrix for scores of layer 1…L, see `tops`."""
         return (self.layers if self.tops is None else self.tops)[layer - 1]
 
     def proportions(self, layer: int, *, top: bool = False) -> NDArray[np.float64]:
-        """Weights of layer 1…L as shares of what passes: float64, unbounded edges read as one.
+        """Return the weights of layer 1…L as float64 with one instead of infinity.
 
-        With `top`, the matrix of the layer as the layer of interest (see `tops`). A float64 layer
-        of a graph without unbounded edges is given as it is, without a copy.
+        With `top`, those of `tops`. A float64 layer of a graph without infinite weights is not
+        copied.
 
         >>> AttentionGraph([[[0.5, float("inf")]]]).proportions(1)
         array([[0.5, 1. ]])
@@ -138,7 +136,7 @@ class AttentionGraph(StoredRecord):
         return f"AttentionGraph(layers={self.n_layers}, nodes={nodes})"
 
     def _repr_html_(self) -> str:
-        """One row a layer: its size, and how many of its edges carry anything."""
+        """Return one row per layer as HTML: its size and its number of edges."""
         rows = [
             [str(number), f"{m.shape[0]} by {m.shape[1]}", f"{np.count_nonzero(m)} of {m.size}"]
             for number, m in enumerate(self.layers, start=1)
@@ -147,15 +145,14 @@ class AttentionGraph(StoredRecord):
 
 
 def _matrices(values: Iterable[ArrayLike], name: str) -> tuple[checks.Floats, ...]:
-    """Read-only matrices of weights, each checked by itself."""
     try:
-        each = tuple(values)
+        items = tuple(values)
     except TypeError as reason:
-        came = type(values).__name__
-        raise InputError(f"{name} is of type {came}; one matrix a layer is wanted") from reason
-    matrices = tuple(_matrix(value, f"{name}[{i}]") for i, value in enumerate(each))
+        received = type(values).__name__
+        raise InputError(f"{name}: expected one matrix per layer, got {received}") from reason
+    matrices = tuple(_matrix(value, f"{name}[{i}]") for i, value in enumerate(items))
     if not matrices:
-        raise InputError(f"{name} is empty; at least one layer is wanted")
+        raise InputError(f"{name}: expected at least one layer, got none")
     return matrices
 
 
@@ -163,12 +160,10 @@ def _matrix(value: object, name: str) -> checks.Floats:
     matrix = checks.as_floats(value, name)
     if matrix.ndim != 2 or not matrix.size:
         raise InputError(
-            f"{name} has shape {matrix.shape}; two axes (n_above, n_below) are wanted, neither "
-            "empty. Heads are fused first: Attention(weights).graph() does it"
+            f"{name}: expected 2 axes (n_above, n_below), none empty, got shape {matrix.shape}. "
+            "For weights with heads, use Attention(weights).graph()"
         )
     if not matrix.min() >= 0:  # also when it is NaN
         i, k = np.unravel_index(np.argmin(matrix >= 0), matrix.shape)
-        raise InputError(
-            f"{name}[{i}, {k}] is {matrix[i, k]}; weights are 0 or more, and never NaN"
-        )
+        raise InputError(f"weights must be 0 or more, got {name}[{i}, {k}] = {matrix[i, k]}")
     return checks.as_read_only(matrix)

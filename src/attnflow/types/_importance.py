@@ -1,4 +1,4 @@
-"""Importance: how much the answer of a model depends on each token of its input."""
+"""Importance: how much the output of a model depends on each input token."""
 
 import dataclasses
 from collections.abc import Iterable
@@ -16,30 +16,30 @@ from attnflow.types._origin import Origin, check_origin
 from attnflow.types._stored import StoredRecord
 from attnflow.types._words import read_words
 
-# So that the table fits a notebook's page; chosen by eye.
+# Chosen so that the table fits the page of a notebook.
 _ROWS_SHOWN = 30
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Importance(StoredRecord):
-    """How much the answer of a model depends on each token of its input.
+    """How much the output of a model depends on each input token.
 
-    `values[i]` is what `tokens[i]` counts for. What token attention is measured against.
+    `values[i]` is the importance of `tokens[i]`. Token attention is compared with it.
 
     Parameters
     ----------
     values
-        One finite number a token; kept as float64 and read-only. Below zero only where the method
-        has a sign: the token speaks against the answer.
+        One finite number per token, stored as read-only float64. Negative only if the method has
+        signs: the token lowers the score of the target.
     tokens
         Names of the positions: tokens, words or spans of the text.
     method
-        What the values are, such as "blank_out" or "input_gradient".
+        Name of the method, such as "blank_out" or "input_gradient".
     settings
-        How they were made, the answer in question among it; with model and input, enough to
-        compute them again.
+        How the values were computed, the target included; with model and input, enough to compute
+        them again.
     origin
-        What the tokens stand for outside the model, where it is known.
+        Text or image that the tokens come from, if known.
 
     Notes
     -----
@@ -70,14 +70,12 @@ class Importance(StoredRecord):
     ) -> None:
         array = checks.as_floats(values, "values").astype(np.float64, copy=False)
         if array.ndim != 1 or not array.size:
-            raise InputError(
-                f"values has shape {array.shape}; one number a token is wanted, at least one"
-            )
+            raise InputError(f"values: expected one number per token, got shape {array.shape}")
         if not np.isfinite(array).all():
-            place = int(np.argmin(np.isfinite(array)))
-            raise InputError(f"values[{place}] is {array[place]}; finite numbers are wanted")
+            i = int(np.argmin(np.isfinite(array)))
+            raise InputError(f"values must be finite, got values[{i}] = {array[i]}")
         if not isinstance(cast("object", method), str) or not method:
-            raise InputError(f"method is {method!r}; a name is wanted, such as blank_out")
+            raise InputError(f"method must be a name such as blank_out, got {method!r}")
         self._set(
             values=checks.as_read_only(array),
             tokens=checks.as_tokens(tokens, array.size),
@@ -87,7 +85,7 @@ class Importance(StoredRecord):
         )
 
     def absolute(self) -> Self:
-        """The same without signs: `|values|`, how much a token counts whichever way.
+        """Return the importance without signs, `|values|`.
 
         >>> Importance([0.5, -0.7], ["a", "b"], "integrated_gradients").absolute().values
         array([0.5, 0.7])
@@ -96,22 +94,22 @@ class Importance(StoredRecord):
         return dataclasses.replace(self, values=np.abs(self.values), settings=settings)
 
     def to_words(self, text: str | None = None) -> Self:
-        """The same for the words of the text that the model read, instead of its tokens.
+        """Return the importance of words instead of tokens.
 
-        `values[w] = sum over the pieces i of word w of values[i]`. Words are those of
-        `TokenAttention.to_words`, so that both can be compared; special tokens stay apart.
+        `values[w]` is the sum of `values[i]` over the tokens i of word w. Words are those of
+        `TokenAttention.to_words`, so that both can be compared.
 
         Parameters
         ----------
         text
-            What the tokens were made from; by default `origin.text`, which the functions of
-            `attnflow.importance` keep. Where `origin.spans` is not known, the tokens are looked up
-            in it.
+            The text that was tokenized; by default `origin.text`, which the functions of
+            `attnflow.importance` store. If `origin.spans` is not known, the tokens are searched in
+            it.
 
         Notes
         -----
-        What a word counts for as a whole is another question than the sum over its pieces;
-        `attnflow.importance.leave_span_out` asks it of the model.
+        The sum over tokens is not the effect of the word; `attnflow.importance.leave_span_out`
+        computes that.
 
         Examples
         --------
@@ -132,7 +130,7 @@ class Importance(StoredRecord):
         return f"Importance({self.method!r}, tokens={len(self.tokens)})"
 
     def _repr_html_(self) -> str:
-        """The values, as far as they fit."""
+        """Return the first values as HTML."""
         pairs = list(zip(self.tokens, self.values, strict=True))
         rows = [
             [str(number), token, f"{value:.3g}"]

@@ -1,6 +1,7 @@
-"""Origin: what the positions of a model stand for outside of it."""
+"""Origin: the text or image that the positions of a model come from."""
 
 import json
+import reprlib
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, cast
@@ -12,10 +13,10 @@ from attnflow.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Patches of an image: `rows` times `columns` positions, row by row, after `prefix` others.
+    """Patches of an image: `rows` × `columns` positions, row by row, after `prefix` others.
 
-    The positions before them are special (a class token, registers); whatever comes after the
-    patches is not of the image, as the text of a model that writes captions.
+    Positions before the patches are special tokens (class token, registers). Positions after them
+    do not belong to the image, such as the text of a captioning model.
 
     >>> Grid(rows=2, columns=3, prefix=1).size
     6
@@ -29,7 +30,7 @@ class Grid:
         for name, lowest in (("rows", 1), ("columns", 1), ("prefix", 0)):
             number = checks.as_int(getattr(self, name), name)
             if number < lowest:
-                raise InputError(f"{name} of the grid is {number}; {lowest} or more is wanted")
+                raise InputError(f"{name} of the grid must be {lowest} or more, got {number}")
             object.__setattr__(self, name, number)
 
     @property
@@ -40,20 +41,20 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What positions stand for outside the model: characters of a text, patches of an image.
+    """Source of the positions: characters of a text, or patches of an image.
 
     Parameters
     ----------
     spans
-        For each position the characters (start, end) of the text it stands for, end excluded;
-        None for a position that stands for none, such as a special token. None as a whole: not
-        known. Spans may share characters, as pieces of one character do.
+        Characters (start, end) of the text for each position, end excluded; None for a position
+        without characters, such as a special token. Tokens of one character share it. By default
+        not known.
     grid
-        Where the patches of an image lie among the positions.
+        Which positions are the patches of an image.
     generated
-        How many of the last positions the model wrote itself.
+        Number of positions at the end that the model generated.
     text
-        The text that spans are characters of: what the model read, and what it wrote.
+        The text that spans index: the input of the model, and what it generated.
 
     Examples
     --------
@@ -75,17 +76,17 @@ class Origin:
         if self.spans is not None:
             object.__setattr__(self, "spans", _spans(self.spans))
         if not isinstance(cast("object", self.grid), Grid | None):
-            raise InputError(f"grid is {self.grid!r}; a Grid(rows, columns, prefix) is wanted")
+            raise InputError(f"grid must be a Grid(rows, columns, prefix), got {self.grid!r}")
         generated = checks.as_int(self.generated, "generated")
         if generated < 0:
-            raise InputError(f"generated is {generated}; a number of positions, 0 or more")
+            raise InputError(f"generated must be 0 or more, got {generated}")
         object.__setattr__(self, "generated", generated)
         if not isinstance(cast("object", self.text), str | None):
-            raise InputError(f"text is {self.text!r}; the text that the model read is wanted")
+            raise InputError(f"text must be a string, got {self.text!r}")
 
 
 def check_origin(origin: object, count: int) -> Origin | None:
-    """The origin, if it can be that of `count` positions.
+    """Return the origin if it fits `count` positions.
 
     >>> check_origin(Origin(generated=1), 2)
     Origin(spans=None, grid=None, generated=1, text=None)
@@ -94,30 +95,28 @@ def check_origin(origin: object, count: int) -> Origin | None:
         return None
     if not isinstance(origin, Origin):
         raise InputError(
-            f"origin is of type {type(origin).__name__}; an Origin(spans, grid, …) is "
-            "wanted, or None where it is not known"
+            f"origin must be an Origin, or None if it is not known, got {type(origin).__name__}"
         )
     if origin.spans is not None and len(origin.spans) != count:
         raise InputError(
-            f"the origin has {len(origin.spans)} spans for {count} positions; give one a position, "
-            "None for special tokens"
+            f"origin: expected {count} spans, one per position, got {len(origin.spans)}. "
+            "Use None for special tokens"
         )
     grid = origin.grid
     if grid is not None and grid.prefix + grid.size > count:
         raise InputError(
-            f"the origin's grid has {grid.prefix} + {grid.rows}·{grid.columns} positions, but "
-            f"there are {count}; give rows and columns in patches, not pixels"
+            f"origin: the grid has {grid.prefix} + {grid.rows}·{grid.columns} positions, but "
+            f"there are {count}. Pass rows and columns in patches, not pixels"
         )
     if origin.generated >= count > 0:
         raise InputError(
-            f"the origin has {origin.generated} generated positions of {count}; a model writes "
-            "after at least one that was given"
+            f"origin: generated must be less than the {count} positions, got {origin.generated}"
         )
     return origin
 
 
 def predicting(origin: Origin | None, count: int) -> tuple[int, ...]:
-    """Positions, of `count`, whose output predicted the generated ones: each the one before it.
+    """Return the positions, of `count`, whose output predicted the generated tokens.
 
     >>> predicting(Origin(generated=2), 5)
     (2, 3)
@@ -145,23 +144,25 @@ def origin_from_json(stored: object) -> Origin:
         fields: Any = json.loads(str(stored))
         grid = fields.pop("grid", None)
         return Origin(grid=None if grid is None else Grid(**grid), **fields)
-    except (AttributeError, TypeError, json.JSONDecodeError) as reason:
+    except InputError:
+        raise
+    except (AttributeError, TypeError, ValueError, RecursionError) as reason:
         raise InputError(
-            f"origin is {stored!r}; JSON text of spans, grid, … is wanted: {reason}"
+            f"origin must be JSON text of spans, grid, …, got {reprlib.repr(stored)}: {reason}"
         ) from reason
 
 
 def _spans(values: object) -> tuple[Span | None, ...]:
     if isinstance(values, str | Mapping) or not isinstance(values, Iterable):
-        raise InputError(f"spans is {values!r}; one (start, end) or None a position is wanted")
-    each = enumerate(cast("Iterable[object]", values))
-    return tuple(None if span is None else _span(span, position) for position, span in each)
+        raise InputError(f"spans must be one (start, end) or None per position, got {values!r}")
+    items = enumerate(cast("Iterable[object]", values))
+    return tuple(None if span is None else _span(span, position) for position, span in items)
 
 
 def _span(span: object, position: int) -> Span:
     ends = checks.as_ints(cast("Iterable[int]", span), f"span {position}")
     if len(ends) != 2 or not 0 <= ends[0] <= ends[1]:
         raise InputError(
-            f"span {position} is {span!r}; (start, end) is wanted, characters of the text from 0"
+            f"span {position} must be (start, end) with 0 <= start <= end, got {span!r}"
         )
     return ends[0], ends[1]

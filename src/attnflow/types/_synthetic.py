@@ -1,4 +1,4 @@
-"""Generated attention with the character of a trained encoder, for demos, tests and benchmarks."""
+"""Random attention that resembles a trained encoder, for demos, tests and benchmarks."""
 
 from collections.abc import Sequence
 
@@ -11,22 +11,22 @@ from attnflow.types._attention import Attention
 
 __all__ = ["random_attention"]
 
-# What a head looks at. Heads of a layer take turns; each layer starts somewhere else.
+# What heads attend to. Heads of a layer cycle through them from a random start.
 _KINDS = ("previous", "content", "sink", "broad", "self", "content", "next", "broad")
 _SHIFTS = {"self": 0, "previous": -1, "next": 1}
 
-# The numbers below were set by hand, in two tries, next to the attention of one trained 6-layer,
-# 12-head English encoder (all-MiniLM-L6-v2) on one input each of 16, 32 and 128 tokens. Ranges over
-# layers and lengths, seed 0, here and there: mean entropy of a head as a share of the maximum
-# 0.28-0.87 and 0.00-0.96; share of the first token after averaging heads 0.24-0.36 and 0.03-0.55;
-# share of the token itself 0.06-0.21 and 0.01-0.11. So this is like it in kind and not a fit: it is
-# more local, and it lacks that model's broad first layer.
-_LOCAL_AT_BOTTOM, _LOCAL_AT_TOP = 2.5, -0.5  # log-odds of looking at the place a head prefers
-_SINK = 1.5  # log-odds of looking at the first token, in a head that does so
+# Chosen by hand to resemble the attention of one trained English encoder of 6 layers and 12 heads
+# (all-MiniLM-L6-v2) on inputs of 16, 32 and 128 tokens. Ranges over layers and lengths (seed 0), of
+# these weights and that model: mean entropy of a head as a share of the maximum 0.28-0.87 and
+# 0.00-0.96; share of the first token after averaging heads 0.24-0.36 and 0.03-0.55; share of the
+# token itself 0.06-0.21 and 0.01-0.11. This is no fit: it is more local, and has no broad first
+# layer.
+_LOCAL_AT_BOTTOM, _LOCAL_AT_TOP = 2.5, -0.5  # log-odds of the preferred position of a local head
+_SINK = 1.5  # log-odds of the first token in a sink head
 _SINK_ELSEWHERE = -0.7  # the same in every other head
-_DECAY = 2.0  # what a position of distance costs a local head, in log-odds
-_NOISE = 0.7  # standard deviation of a score that nothing explains
-_CLUSTER_SIZE = 5  # tokens that belong together, on average
+_DECAY = 2.0  # log-odds that a local head loses with each position of distance
+_NOISE = 0.7  # standard deviation of the noise of a score
+_CLUSTER_SIZE = 5  # mean number of tokens of a content cluster
 _CLUSTER_DIM = 8
 
 
@@ -39,7 +39,7 @@ def random_attention(
     causal: bool = False,
     tokens: Sequence[str] | None = None,
 ) -> Attention:
-    """Generated attention of the character of a trained encoder. It is not from a model.
+    """Return random attention that resembles a trained encoder. It is not from a model.
 
     Each head is a softmax of scores, ``W = softmax(noise + pattern)``. Its pattern prefers the
     token itself, the previous or the next token, the first token (a sink), tokens of the same
@@ -51,9 +51,9 @@ def random_attention(
     n_layers, n_heads, n_tokens
         Size of the attention, each at least one.
     seed
-        Chooses noise, clusters and which head is which.
+        Seed of the noise, the clusters and the order of the heads.
     causal
-        Whether positions see only themselves and earlier ones, as in a decoder.
+        Whether positions attend only to themselves and earlier ones, as in a decoder.
     tokens
         Names of the positions, ``n_tokens`` of them; by default "0", "1", ...
 
@@ -71,9 +71,9 @@ def random_attention(
     """
     for name, size in (("n_layers", n_layers), ("n_heads", n_heads), ("n_tokens", n_tokens)):
         if checks.as_int(size, name) < 1:
-            raise InputError(f"{name} is {size}; it must be at least 1")
+            raise InputError(f"{name} must be 1 or more, got {size}")
     if checks.as_int(seed, "seed") < 0:
-        raise InputError(f"seed is {seed}; it must be 0 or more")
+        raise InputError(f"seed must be 0 or more, got {seed}")
     causal = checks.as_bool(causal, "causal")
     rng = np.random.default_rng(seed)
     weights = np.empty((n_layers, n_heads, n_tokens, n_tokens), dtype=np.float32)
@@ -94,14 +94,13 @@ def random_attention(
 def _pattern(
     kind: str, n_tokens: int, depth: float, content: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Scores (query, key) that make a head of this kind, at a depth from 0 (bottom) to 1 (top)."""
-    # A position that beats n_tokens others by log-odds s needs a score of s + log(n_tokens), so
-    # that its share does not shrink as the sequence grows.
+    """Return the scores (query, key) of a head, at a depth from 0 (bottom) to 1 (top)."""
+    # log(n_tokens) keeps the share of a position independent of the length of the sequence.
     all_others = np.log(n_tokens)
     scores = np.zeros((n_tokens, n_tokens))
     if kind in _SHIFTS:
-        place = np.arange(n_tokens)
-        distance = np.abs(place[None, :] - (place[:, None] + _SHIFTS[kind]))
+        position = np.arange(n_tokens)
+        distance = np.abs(position[None, :] - (position[:, None] + _SHIFTS[kind]))
         local = _LOCAL_AT_BOTTOM + (_LOCAL_AT_TOP - _LOCAL_AT_BOTTOM) * depth
         scores += np.maximum(local + all_others - _DECAY * distance, 0.0)
     elif kind == "content":
@@ -112,7 +111,7 @@ def _pattern(
 
 
 def _content_scores(n_tokens: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Similarity (query, key) of tokens that fall into clusters; about -1 to 2."""
+    """Return the similarity (query, key) of tokens in random clusters; about -1 to 2."""
     n_clusters = max(1, n_tokens // _CLUSTER_SIZE)
     centres = rng.standard_normal((n_clusters, _CLUSTER_DIM))
     own = rng.standard_normal((n_tokens, _CLUSTER_DIM))
@@ -121,6 +120,6 @@ def _content_scores(n_tokens: int, rng: np.random.Generator) -> NDArray[np.float
 
 
 def _softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Rows of ``exp(scores)`` that sum to one; a score of -inf gives exactly zero."""
+    """Return ``exp(scores)`` with rows normalized to one; a score of -inf gives exactly zero."""
     exponentials = np.exp(scores - scores.max(axis=1, keepdims=True))
     return exponentials / exponentials.sum(axis=1, keepdims=True)

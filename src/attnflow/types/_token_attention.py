@@ -1,4 +1,4 @@
-"""TokenAttention: what comes out."""
+"""TokenAttention: scores of the input tokens, the result of raw, rollout and flow."""
 
 import dataclasses
 from collections.abc import Iterable
@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from attnflow._internal import checks, words
+from attnflow._internal.html_table import score_table
 from attnflow._internal.settings import Settings, freeze_settings
 from attnflow.errors import InputError
 from attnflow.types._origin import Origin, check_origin
-from attnflow.types._score_table import position_name, score_table
 from attnflow.types._stored import StoredRecord
-from attnflow.types._words import read_words
+from attnflow.types._words import position_name, read_words
 
 Method: TypeAlias = Literal["raw", "rollout", "flow"]
 METHODS: tuple[Method, ...] = get_args(Method)
@@ -22,30 +22,30 @@ METHODS: tuple[Method, ...] = get_args(Method)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TokenAttention(StoredRecord):
-    """How much each position of each layer takes from each input token.
+    """Attention of each position of each layer to each input token.
 
-    `scores[a, b, c]` is what position `queries[b]` of layer `layers[a]` takes from `tokens[c]`.
-    Layers are numbered as in the paper: layer 0 is the input, 1 the output of the first block.
+    `scores[a, b, c]` is the attention of position `queries[b]` of layer `layers[a]` to `tokens[c]`.
+    Layers are numbered as in `Attention`.
 
     Parameters
     ----------
     scores
-        Scores (layer, query, token), none negative; kept as float64 and read-only. Maximum flow
-        over edges without bound may be infinite.
+        Scores (layer, query, token), 0 or more, stored as read-only float64. Maximum flow over
+        unbounded edges may be infinite.
     tokens
         Names of the last axis.
     layers, queries
-        Numbers of the layers (1 and up) and positions that the first two axes stand for.
+        Layers (from 1) and positions (from 0) of the first two axes.
     method
         "raw", "rollout" or "flow".
     settings
-        How the scores were made; with the attention, enough to compute them again.
+        How the scores were computed; with the attention, enough to compute them again.
     saturated
-        One truth value a layer: True where flow gave the same for every query that was computed,
-        so that the layer tells nothing about the query; `flow` says what it means for a single
-        query. By default False everywhere.
+        One bool per layer: whether flow is the same for every computed query, so that the layer
+        says nothing about the query. `flow` explains what it means for a single query. By default
+        all False.
     origin
-        What the tokens stand for outside the model, where it is known.
+        Text or image that the tokens come from, if known.
 
     Notes
     -----
@@ -87,38 +87,36 @@ class TokenAttention(StoredRecord):
         array = checks.as_floats(scores, "scores").astype(np.float64, copy=False)
         if array.ndim != 3 or 0 in array.shape:
             raise InputError(
-                f"scores has shape {array.shape}; three axes (layer, query, token) are wanted, "
-                "none of them empty"
+                "scores: expected 3 axes (layer, query, token), none empty, got shape "
+                f"{array.shape}"
             )
         if not array.min() >= 0:  # also when it is NaN
             place = np.unravel_index(np.argmin(array >= 0), array.shape)
-            raise InputError(
-                f"scores[{', '.join(map(str, place))}] is {array[place]}; scores are 0 or more"
-            )
+            at = ", ".join(map(str, place))
+            raise InputError(f"scores must be 0 or more, got scores[{at}] = {array[place]}")
         if not isinstance(cast("object", method), str) or method not in METHODS:
-            raise InputError(f"method is {method!r}; use one of {', '.join(METHODS)}")
-        numbers = checks.as_ints(layers, "layers")
-        positions = checks.as_ints(queries, "queries")
-        marks = _marks(saturated, len(numbers))
-        if array.shape[:2] != (len(numbers), len(positions)) or len(marks) != len(numbers):
+            raise InputError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
+        layers, queries = checks.as_ints(layers, "layers"), checks.as_ints(queries, "queries")
+        flags = _as_bools(saturated, len(layers))
+        if array.shape[:2] != (len(layers), len(queries)) or len(flags) != len(layers):
             raise InputError(
-                f"scores has shape {array.shape}, but there are {len(numbers)} layers, "
-                f"{len(positions)} queries and {len(marks)} marks of saturation; "
-                "give one number for each layer and query of scores"
+                f"scores has shape {array.shape}, but there are {len(layers)} layers, "
+                f"{len(queries)} queries and {len(flags)} values of saturated. Pass one layer and "
+                "one bool for each row of the first axis, one query for each row of the second"
             )
-        if min(numbers) < 1 or min(positions) < 0:
+        if min(layers) < 1 or min(queries) < 0:
             raise InputError(
-                f"layers {numbers} and queries {positions} came; "
-                "layers count from 1 (0 is the input), queries from 0"
+                f"layers must be 1 or more (0 is the input) and queries 0 or more, got {layers} "
+                f"and {queries}"
             )
         self._set(
             scores=checks.as_read_only(array),
             tokens=checks.as_tokens(tokens, array.shape[2]),
-            layers=numbers,
-            queries=positions,
+            layers=layers,
+            queries=queries,
             method=method,
             settings=freeze_settings(settings),
-            saturated=marks,
+            saturated=flags,
             origin=check_origin(origin, array.shape[2]),
         )
 
@@ -149,37 +147,37 @@ class TokenAttention(StoredRecord):
         return dataclasses.replace(self, scores=scores, settings=settings)
 
     def row(self, layer: int, query: int) -> NDArray[np.float64]:
-        """Scores (token) of one position of one layer, both numbered as in `layers`, `queries`.
+        """Return the scores (token) of a layer and query, numbered as in `layers` and `queries`.
 
         >>> TokenAttention([[[0.5, 0.5]]], ["a", "b"], [6], [0], "rollout").row(6, 0)
         array([0.5, 0.5])
         """
-        place = _place(layer, "layer", self.layers)
-        return self.scores[place, _place(query, "query", self.queries)]
+        row = _index(layer, "layer", self.layers), _index(query, "query", self.queries)
+        return self.scores[row]
 
-    def to_words(self, text: str | None = None, *, queries: words.Pieces = "mean") -> Self:
-        """The same for the words of the text that the model read, instead of its tokens.
+    def to_words(self, text: str | None = None, *, queries: words.QueryReduction = "mean") -> Self:
+        """Return the scores of words instead of tokens.
 
-        `scores[a, v, w] = mean_b sum_c scores[a, b, c]` over the pieces b of word v and c of word
-        w. Words are named as they stand in the text and `origin.spans` holds their characters;
-        special tokens and white space stay apart.
+        `scores[a, v, w] = mean_b sum_c scores[a, b, c]` over the tokens b of word v and c of word
+        w. Words have the names of the text, and `origin.spans` their characters; special tokens
+        and white space are words of their own.
 
         Parameters
         ----------
         text
-            What the tokens were made from; by default `origin.text`, which `attnflow.models.attend`
-            keeps, with what the model wrote. Of an encoder-decoder, source and target with a line
-            break between. Where `origin.spans` is not known, the tokens are looked up in it.
+            The text that was tokenized; by default `origin.text`, which `attnflow.models.attend`
+            stores together with the generated text. For an encoder-decoder, source and target with
+            a line break between. If `origin.spans` is not known, the tokens are searched in it.
         queries
-            "mean" for the mean over the pieces of a word that were computed, "last" for its last
-            piece, which in a causal model has seen the whole word. Queries of the result are
-            numbers of words: those of which a piece was computed.
+            "mean" for the mean over the computed tokens of a word, "last" for its last token,
+            which in a causal model attends to the complete word. Queries of the result are indices
+            of words: those of which a token was computed.
 
         Notes
         -----
-        Rows keep their sums. A sum of flows is not the flow to the set: it is that or more, as
-        flows to two pieces may use the same edges. So flow favours words of many pieces; divide by
-        their number, or compare words of as many.
+        Rows keep their sums. A sum of flows is at least the flow to the set of tokens, since flows
+        to two tokens may use the same edges. So flow favours words of many tokens; divide by their
+        number, or compare words of equal numbers of tokens.
 
         Examples
         --------
@@ -191,32 +189,34 @@ class TokenAttention(StoredRecord):
         """
         if self._segmented:
             raise InputError(
-                "the scores go to segments, and words are made of tokens; compute them with "
-                'segments="tokens", or with segments="words" in the first place'
+                "expected scores of tokens to make words of, got scores of segments. Compute them "
+                'with segments="words" or segments="tokens"'
             )
         onto = self.settings.get("onto", 0)
         if onto != 0:
             raise InputError(
-                f"the scores go to layer {onto}, whose nodes are no characters of a text; compute "
-                "them with onto=0"
+                f"expected scores of input tokens to make words of, got scores of layer {onto}. "
+                "Compute them with onto=0"
             )
         read = read_words(self.tokens, text, self.origin)
-        scores, numbers = words.merged(self.scores, self.queries, read.words, rows=queries)
+        scores, indices = words.merge_scores(
+            self.scores, self.queries, read.words, reduction=queries
+        )
         scores.setflags(write=False)
         return dataclasses.replace(
             self,
             scores=scores,
             tokens=read.names,
-            queries=numbers,
+            queries=indices,
             settings={**self.settings, "words": queries},
             origin=read.origin,
         )
 
     def to_grid(self, query: int = 0) -> NDArray[np.float64]:
-        """Scores (layer, row, column) of one position over the patches of an image.
+        """Return the scores (layer, row, column) of the patches of an image for one query.
 
-        Special tokens, before the patches or after them, are left out. Position 0 is the class
-        token of most image models.
+        Special tokens before and after the patches are left out. Position 0 is the class token of
+        most image models.
 
         >>> import attnflow as af
         >>> o = af.Origin(grid=af.Grid(rows=1, columns=2, prefix=1))
@@ -226,17 +226,17 @@ class TokenAttention(StoredRecord):
         """
         if self._segmented:
             raise InputError(
-                "the scores go to segments, and a grid is made of patches; compute them with "
-                'segments="tokens"'
+                "expected scores of patches to make a grid of, got scores of segments. Compute "
+                'them with segments="tokens"'
             )
         grid = self.origin.grid if self.origin else None
         if grid is None:
             raise InputError(
-                "the tokens are not known to be patches of an image; give the attention an "
-                "Origin(grid=Grid(rows, columns, prefix))"
+                "the tokens are not known to be patches of an image. Construct the attention with "
+                "origin=Origin(grid=Grid(rows, columns, prefix))"
             )
-        place = _place(query, "query", self.queries)
-        patches = self.scores[:, place, grid.prefix : grid.prefix + grid.size]
+        index = _index(query, "query", self.queries)
+        patches = self.scores[:, index, grid.prefix : grid.prefix + grid.size]
         return patches.reshape(len(self.layers), grid.rows, grid.columns)
 
     def __repr__(self) -> str:
@@ -246,14 +246,14 @@ class TokenAttention(StoredRecord):
         )
 
     def _repr_html_(self) -> str:
-        """The scores of the last layer, as far as they fit."""
-        # With one query for each input token they are the same positions. Otherwise the layer may
-        # be of another size, which is not known here.
-        whole = self.queries == tuple(range(len(self.tokens))) and self.settings.get("onto", 0) == 0
-        names = self.tokens if whole and not self._segmented else ()
+        """Return the first scores of the last layer as HTML."""
+        # If there is one query for each input token, queries have the names of the tokens. If not,
+        # the layer may have another size, which is not known here.
+        same = self.queries == tuple(range(len(self.tokens))) and self.settings.get("onto", 0) == 0
+        names = self.tokens if same and not self._segmented else ()
         queries = [position_name(query, names) for query in self.queries]
         caption = f"{self!r}, layer {self.layers[-1]}"
-        several = len(self.queries) > 1  # a single query is compared with nothing, see `flow`
+        several = len(self.queries) > 1  # for a single query see `flow`
         if self.saturated[-1]:
             caption += ", saturated" if several else ", scores at their ceiling"
         elif self.method == "flow" and several:
@@ -262,29 +262,24 @@ class TokenAttention(StoredRecord):
 
     @property
     def _segmented(self) -> bool:
-        """Whether the last axis are segments, several tokens each, and queries are tokens still."""
+        """Whether the last axis are segments of several tokens."""
         return self.settings.get("segments", "tokens") != "tokens"
 
 
-def _place(value: object, name: str, computed: tuple[int, ...]) -> int:
-    """Where the scores of a layer or query are, if it was computed."""
-    shown = [str(number) for number in computed]
-    listed = ", ".join(shown if len(shown) <= 10 else [*shown[:3], "…", shown[-1]])
-    try:
-        number = checks.as_int(value, name)
-    except InputError as reason:
-        raise InputError(f"{name} is {value!r}; a number is wanted, one of {listed}") from reason
+def _index(value: object, name: str, computed: tuple[int, ...]) -> int:
+    """Return the index of a layer or query among the computed ones."""
+    number = checks.as_int(value, name)
     if number not in computed:
-        several = {"layer": "layers", "query": "queries"}[name]
-        raise InputError(f"{name} {number} was not computed; {several} are {listed}")
+        numbers = [str(item) for item in computed]
+        listed = ", ".join(numbers if len(numbers) <= 10 else [*numbers[:3], "…", numbers[-1]])
+        raise InputError(f"{name} {number} was not computed; expected one of {listed}")
     return computed.index(number)
 
 
-def _marks(saturated: object, count: int) -> tuple[bool, ...]:
-    """One truth value a layer, as plain ones; without any, False everywhere."""
+def _as_bools(saturated: object, count: int) -> tuple[bool, ...]:
     if saturated is None:
         return (False,) * count
-    marks = np.asarray(saturated)
-    if marks.dtype.kind != "b" or marks.ndim != 1:
-        raise InputError(f"saturated is {saturated!r}; one truth value a layer is wanted")
-    return tuple(bool(mark) for mark in marks)
+    array = np.asarray(saturated)
+    if array.dtype.kind != "b" or array.ndim != 1:
+        raise InputError(f"saturated must be one bool per layer, got {saturated!r}")
+    return tuple(array.tolist())

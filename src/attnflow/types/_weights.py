@@ -1,6 +1,5 @@
 """Attention weights as they come, checked: four axes, rows that sum to one."""
 
-from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -29,21 +28,10 @@ _HINT = (
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Softmaxed:
-    """Weights (layer, head, query, key) in float32 whose rows a softmax wrote.
-
-    They are distributions by the way they were made, but for rows that are NaN throughout.
-    """
-
-    array: checks.Floats
-
-
 def checked_weights(value: object, name: str, *, square: bool = True) -> checks.Floats:
     """Weights (layer, head, query, key) as one read-only array whose rows sum to one.
 
-    `value` is anything NumPy can read, or one array a layer; `name` says in errors what it is. Of
-    rows that are Softmaxed one weight each is looked at.
+    `value` is anything NumPy can read, or one array a layer; `name` says in errors what it is.
     `square`: there are as many keys as queries. Rows off by rounding are renormalised. Two passes
     over the weights; an array that is read-only and owns its memory is taken without a copy, but
     where rows need renormalising.
@@ -51,12 +39,8 @@ def checked_weights(value: object, name: str, *, square: bool = True) -> checks.
     >>> checked_weights([[[[0.25, 0.75]]]], "cross", square=False)
     array([[[[0.25, 0.75]]]])
     """
-    known = isinstance(value, Softmaxed)
-    value = value.array if known else value
     given = _four_axes(value, name)
     _check_shape(given, name, square=square)
-    if known and not np.isnan(given[..., 0]).any():
-        return checks.as_read_only(given)
     types = _types(value)
     array = checks.as_read_only(given)
     mine = array is not given or isinstance(value, list | tuple)

@@ -1,52 +1,63 @@
-"""A text as the words that a model's tokens are pieces of."""
+"""Names of positions, and the words of a text that a model's tokens are pieces of."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from attnflow._internal.words import Word, align, grouped
+from attnflow._internal.words import Word, align, group_tokens
 from attnflow.errors import InputError
 from attnflow.types._origin import Origin
 
 
-class Reading(NamedTuple):
-    """Words in place of tokens: their pieces, their names and where they come from."""
+class TextWords(NamedTuple):
+    """Words of a text: their tokens, their names, and the origin of the words as positions."""
 
     words: list[Word]
     names: tuple[str, ...]
     origin: Origin
 
 
-def read_words(tokens: Sequence[str], text: object, origin: Origin | None) -> Reading:
-    """The words of the text that a model read, `origin.text` where `text` is None.
+def read_words(tokens: Sequence[str], text: object, origin: Origin | None) -> TextWords:
+    """Return the words of `text`, by default of `origin.text`, with the tokens of each.
 
     >>> found = read_words(["the", "key", "##s"], "The keys", None)
     >>> found.names, found.words[1].pieces
     (('The', 'keys'), (1, 2))
     """
-    kept = origin.text if origin else None
-    text = kept if text is None else text
+    stored = origin.text if origin else None
+    text = stored if text is None else text
     if not isinstance(text, str):
-        raise InputError(f"text is {text!r}; the text that the model read is wanted")
-    if kept is not None and kept != text:
+        raise InputError(f"text must be the text that was tokenized, got {text!r}")
+    if stored is not None and stored != text:
         raise InputError(
-            f"the text begins with {text[:20]!r}, and is not the one that the model read: that is "
-            f"in origin.text and begins with {kept[:20]!r}; leave text out"
+            f"text: expected origin.text, which begins with {stored[:20]!r}, got one that begins "
+            f"with {text[:20]!r}. Leave text out"
         )
     spans = origin.spans if origin else None
-    found = grouped(align(tokens, text) if spans is None else spans, text)
-    given = len(tokens) - (origin.generated if origin else 0)
-    made = Origin(
-        spans=tuple(word.span for word in found),
-        generated=sum(word.pieces[0] >= given for word in found),
-        text=kept,
+    words = group_tokens(align(tokens, text) if spans is None else spans, text)
+    n_given = len(tokens) - (origin.generated if origin else 0)
+    word_origin = Origin(
+        spans=tuple(word.span for word in words),
+        generated=sum(word.pieces[0] >= n_given for word in words),
+        text=stored,
     )
-    return Reading(found, word_names(found, tokens, text), made)
+    return TextWords(words, word_names(words, tokens, text), word_origin)
 
 
-def word_names(found: Iterable[Word], tokens: Sequence[str], text: str) -> tuple[str, ...]:
-    """What words are called: as they stand in the text, and as their token where they have none.
+def word_names(words: Iterable[Word], tokens: Sequence[str], text: str) -> tuple[str, ...]:
+    """Return the characters of each word; for a word without characters, its token.
 
     >>> word_names([Word(None, (0,)), Word((0, 4), (1, 2))], ["<s>", "a", "b"], "Keys")
     ('<s>', 'Keys')
     """
-    return tuple(text[slice(*word.span)] if word.span else tokens[word.pieces[0]] for word in found)
+    return tuple(text[slice(*word.span)] if word.span else tokens[word.pieces[0]] for word in words)
+
+
+def position_name(position: int, tokens: Sequence[str]) -> str:
+    """Return a position with its token; the number alone if it has no token or is named by it.
+
+    >>> position_name(0, ["[CLS]"]), position_name(1, ["0", "1"]), position_name(2, [])
+    ('0 [CLS]', '1', '2')
+    """
+    number = str(position)
+    has_name = position < len(tokens) and tokens[position] != number
+    return f"{number} {tokens[position]}" if has_name else number

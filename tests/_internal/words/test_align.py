@@ -8,8 +8,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import attnflow as af
-from attnflow._internal.words import align, grouped, stripped
-from attnflow._internal.words._fold import units_of
+from attnflow._internal.words import align, group_tokens, strip_span
+from attnflow._internal.words._normalize import normalize
 
 UNKNOWN = {"[UNK]", "<unk>"}
 
@@ -96,19 +96,25 @@ def test_a_truncated_text_may_go_on():
     assert read(["a", "b"], "a bc d", truncated=True) == ["a", "b"]
     assert read(["a", "[UNK]"], "a ∰c d", truncated=True) == ["a", "∰c"]
     assert read(["a", "[UNK]", "[UNK]"], "a ∰ d e", truncated=True) == ["a", "∰ d", "∰ d"]
-    with pytest.raises(af.InputError, match=r"goes on at character 3 \('c d'\) after the last tok"):
+    with pytest.raises(
+        af.InputError, match=r"continues at character 3 \('c d'\) after the last tok"
+    ):
         _ = align(["a", "b"], "a bc d")
 
 
 @pytest.mark.parametrize(
     ("tokens", "text", "message"),
     [
-        (["a", "b"], "a c", r"token 1 \('b'\) is not found at character 1 \(' c'\); give the very"),
+        (
+            ["a", "b"],
+            "a c",
+            r"token 1 \('b'\) is not found at character 1 \(' c'\)\. Pass the text",
+        ),
         (["Ġa", "Ġb"], "a", r"token 1 \('Ġb'\) is not found before the end of the text"),
         (["▁the", "▁dog"], "the cat sat", r"token 1 \('▁dog'\) is not found at character 4"),
         (["a", "[UNK]"], "a ", r"token 1 \('\[UNK\]'\) is not found at character 1"),
         (["[UNK]", "b"], "a c", r"token 1 \('b'\) is not found at character 0"),
-        (["[CLS]"], "a", r"goes on at character 0 \('a'\)"),
+        (["[CLS]"], "a", r"continues at character 0 \('a'\)"),
         (["ðŁĺ"], "😊", r"token 0 \('ðŁĺ'\) is not found at character 0"),
     ],
 )
@@ -130,7 +136,7 @@ def test_no_form_of_a_character_makes_a_difference():
     ]
 
     def letters(text: str) -> list[str]:
-        return [unit.letter for unit in units_of(text) if unit.letter != " "]
+        return [char for char, _ in normalize(text) if char != " "]
 
     others = 0
     for char in map(chr, range(0x110000)):
@@ -162,7 +168,7 @@ def test_spans_are_those_of_the_tokenizer(
             # Bytes next to each other may have the place of all of them together.
             assert span[0] <= found[0] < found[1] <= span[1]
         else:
-            assert found == stripped(span, text)
+            assert found == strip_span(span, text)
 
 
 @given(data=st.data())
@@ -178,4 +184,4 @@ def test_words_are_found_whatever_is_unknown(
         if token in UNKNOWN:
             assert span
             assert text[slice(*span)].strip()
-    assert sum(len(word.pieces) for word in grouped(spans, text)) == len(tokens)
+    assert sum(len(word.pieces) for word in group_tokens(spans, text)) == len(tokens)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attnflow._internal.words import stripped, word_spans
+from attnflow._internal.words import strip_span, word_spans
 
 # Without deadlines: the first example of a law may pay for imports and caches.
 law = settings(deadline=None)
@@ -81,4 +81,4 @@ def test_no_word_ends_within_what_is_one_character_to_a_reader(
 def test_spans_lose_white_space_at_their_ends_only(
     span: tuple[int, int], expected: tuple[int, int]
 ):
-    assert stripped(span, " \u3000a b\n") == expected
+    assert strip_span(span, " \u3000a b\n") == expected

@@ -1,17 +1,17 @@
-"""Tokens as people read them: sub-word pieces put together to words of the original text."""
+"""Words of a text: which characters tokens stand for, and which tokens make a word."""
 
 from attnflow._internal.words._align import align
-from attnflow._internal.words._group import Word, grouped
-from attnflow._internal.words._merge import Pieces, merged
-from attnflow._internal.words._segment import Span, stripped, word_spans
+from attnflow._internal.words._group import Word, group_tokens
+from attnflow._internal.words._merge import QueryReduction, merge_scores
+from attnflow._internal.words._spans import Span, strip_span, word_spans
 
 __all__ = [
-    "Pieces",
+    "QueryReduction",
     "Span",
     "Word",
     "align",
-    "grouped",
-    "merged",
-    "stripped",
+    "group_tokens",
+    "merge_scores",
+    "strip_span",
     "word_spans",
 ]

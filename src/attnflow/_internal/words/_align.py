@@ -1,16 +1,22 @@
-"""Which characters of a text each token stands for, found without the tokenizer."""
+"""Align tokens with the characters of a text, without the tokenizer."""
 
 import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from attnflow._internal.words._fold import is_mark
-from attnflow._internal.words._match import Misfit, Places, Source, hull, matched
-from attnflow._internal.words._read import Kind, Stretch, readings
-from attnflow._internal.words._segment import Span, stripped
+from attnflow._internal.words._decode import Kind, TokenRun, decodings
+from attnflow._internal.words._match import (
+    AlignmentError,
+    NormalizedText,
+    TokenSpans,
+    enclosing_span,
+    match_runs,
+)
+from attnflow._internal.words._normalize import is_mark
+from attnflow._internal.words._spans import Span, strip_span
 from attnflow.errors import InputError
 
-_BETWEEN_SPACES = re.compile(r"\S+")
+_NOT_SPACE = re.compile(r"\S+")
 
 
 def align(
@@ -20,27 +26,26 @@ def align(
     special: Collection[str] | None = None,
     truncated: bool = False,
 ) -> tuple[Span | None, ...]:
-    """For each token the characters of the text it stands for, None for special tokens.
+    """Return the characters (start, end) of the text for each token, None for special tokens.
 
-    For tokenizers that give no offsets. Tokens are found from left to right, whatever their family
-    does to a text: WordPiece, byte-level BPE, SentencePiece with byte pieces, BPE with marked ends,
-    plain words; lower case, stripped accents, compatibility forms and dropped control characters.
-    Spans leave out white space at their ends; a token of nothing but white space keeps it. An
-    unknown token takes what is between its neighbours; several in a row take one word each if
-    there are as many between spaces, else all of them together. Nothing else is guessed: a token
-    that is not found is an InputError with its place.
+    For tokenizers that give no offsets. Tokens are matched from left to right. Supported are
+    WordPiece, byte-level BPE, SentencePiece with byte tokens, BPE with end marks and plain words;
+    lower-casing, stripped accents, compatibility forms and removed control characters. Spans have
+    no white space at their ends, except that a token of white space keeps it. An unknown token has
+    the characters between its neighbours. Several in a row have one word each if there are as many
+    words, otherwise all of them together. A token without a match is an InputError.
 
     Parameters
     ----------
     tokens
-        The tokens as the model has them, marks and special ones included.
+        All tokens of the model, with marks and special tokens.
     text
-        What they were made from.
+        The text that was tokenized.
     special
-        Names of special tokens. By default what looks like one: [CLS], </s>, <|endoftext|>. Where
-        such a name is in the text itself, as [MASK] may be, it has its characters.
+        Special tokens; by default all that look like [CLS], </s> or <|endoftext|>. A special token
+        whose name is in the text, as [MASK] may be, has these characters.
     truncated
-        Whether the text may go on after the last token.
+        Whether the text may continue after the last token.
 
     Examples
     --------
@@ -49,123 +54,118 @@ def align(
     >>> align(["Ġhi", "ĠðŁĺ", "Ĭ"], "hi 😊")
     ((0, 2), (3, 4), (3, 4))
     """
-    source = Source.of(text)
-    misfits: list[Misfit] = []
-    for stretches in readings(tokens, special):
+    source = NormalizedText.of(text)
+    errors: list[AlignmentError] = []
+    for runs in decodings(tokens, special):
         try:
-            places = _aligned(stretches, source, truncated=truncated)
-        except Misfit as misfit:
-            misfits.append(misfit)
+            found = _align(runs, source, truncated=truncated)
+        except AlignmentError as error:
+            errors.append(error)
         else:
-            spans = (places.get(token) for token in range(len(tokens)))
-            return tuple(span and stripped(span, text) for span in spans)
-    # The reading that came furthest is the one that was meant.
-    raise InputError(_message(max(misfits, key=lambda each: each.char), tokens, text))
+            spans = (found.get(token) for token in range(len(tokens)))
+            return tuple(span and strip_span(span, text) for span in spans)
+    # The decoding that matches most of the text is the tokenizer's.
+    raise InputError(_message(max(errors, key=lambda error: error.offset), tokens, text))
 
 
 class _Block(NamedTuple):
-    """Unknown tokens, and what comes after them up to the next unknown ones."""
+    """Unknown tokens, and the runs after them up to the next unknown token."""
 
     unknown: list[int]
-    known: list[Stretch]
+    known: list[TokenRun]
 
 
-def _aligned(stretches: Sequence[Stretch], source: Source, *, truncated: bool) -> Places:
-    places: Places = {}
-    at = so_far = 0  # units and characters
-    blocks = list(_blocks(stretches, source.text))
+def _align(runs: Sequence[TokenRun], source: NormalizedText, *, truncated: bool) -> TokenSpans:
+    spans: TokenSpans = {}
+    at = end = 0  # in the normalized text, in the text
+    blocks = list(_blocks(runs, source.text))
     for number, block in enumerate(blocks, start=1):
-        to_the_end = number == len(blocks) and not truncated
+        to_end = number == len(blocks) and not truncated
         if not block.unknown:
-            found, at = matched(block.known, source, at, to_the_end=to_the_end)
+            found, at = match_runs(block.known, source, at, to_end=to_end)
         elif block.known:
-            found, at = _after_gap(block, source, at, so_far, to_the_end=to_the_end)
+            found, at = _match_after_gap(block, source, at, end, to_end=to_end)
         else:
-            words = _words(source, at, so_far, len(source.text))
-            found = _rest(block.unknown, words, truncated=truncated)
+            words = _words(source, at, end, len(source.text))
+            if truncated and words:
+                # Two unknown tokens may be pieces of one word, so all have the same span.
+                words = [enclosing_span(words[: len(block.unknown)])]
+            found = _assign(words, block.unknown)
         if not found and block.unknown:
-            raise Misfit(block.unknown[0], so_far)
-        places |= found
-        so_far = max((end for _, end in found.values()), default=so_far)
-    return places
+            raise AlignmentError(block.unknown[0], end)
+        spans |= found
+        end = max((stop for _, stop in found.values()), default=end)
+    return spans
 
 
-def _blocks(stretches: Sequence[Stretch], text: str) -> Iterator[_Block]:
+def _blocks(runs: Sequence[TokenRun], text: str) -> Iterator[_Block]:
     block = _Block([], [])
-    for stretch in stretches:
-        if stretch.kind is Kind.UNKNOWN:
+    for run in runs:
+        if run.kind is Kind.UNKNOWN:
             if block.known:
                 yield block
                 block = _Block([], [])
-            block.unknown.append(stretch.first)
-        elif stretch.kind is Kind.READ or stretch.chars in text:
-            block.known.append(stretch)
+            block.unknown.append(run.first)
+        elif run.kind is Kind.TEXT or run.text in text:
+            block.known.append(run)
     yield block
 
 
-def _after_gap(
-    block: _Block, source: Source, at: int, so_far: int, *, to_the_end: bool
-) -> tuple[Places, int]:
-    """The first place where the known tokens of a block fit; unknown ones take what is before.
+def _match_after_gap(
+    block: _Block, source: NormalizedText, at: int, end: int, *, to_end: bool
+) -> tuple[TokenSpans, int]:
+    """Match the known tokens at the first position possible; unknown ones have what is before.
 
-    The last block must reach the end of the text; for the others, if any place leaves room for
-    what comes after, the first one does.
+    The first position is enough: if the rest of the text can be matched from a later one, it can
+    be matched from the first.
     """
-    spaced = [unit.letter for unit in block.known[0].units[:1]] == [" "]
-    for start in range(at + 1, len(source.units)):
-        if spaced and source.units[start].letter != " ":
-            continue  # a space after an unknown token is in the text as well
+    starts_with_space = [item.char for item in block.known[0].chars[:1]] == [" "]
+    for start in range(at + 1, len(source.chars)):
+        if starts_with_space and source.chars[start].char != " ":
+            continue  # after an unknown token a space is never inserted
         try:
-            places, end = matched(block.known, source, start, to_the_end=to_the_end)
-        except Misfit:
+            spans, after = match_runs(block.known, source, start, to_end=to_end)
+        except AlignmentError:
             continue
-        until = min((begin for begin, _ in places.values()), default=0)
-        taken = _shared_out(_words(source, at, so_far, until), block.unknown)
-        if taken:
-            return taken | places, end
-    raise Misfit(block.known[0].first, so_far)
+        gap_end = min((begin for begin, _ in spans.values()), default=0)
+        unknown = _assign(_words(source, at, end, gap_end), block.unknown)
+        if unknown:
+            return unknown | spans, after
+    raise AlignmentError(block.known[0].first, end)
 
 
-def _rest(unknown: Sequence[int], words: Sequence[Span], *, truncated: bool) -> Places:
-    """What unknown tokens at the end take: all that is left, or of a truncated text a word each."""
-    if truncated and words:
-        # Where the text goes on, two of them may be pieces of one word.
-        words = [hull(words[: len(unknown)])]
-    return _shared_out(words, unknown)
+def _assign(words: Sequence[Span], unknown: Sequence[int]) -> TokenSpans:
+    """Return one word for each unknown token if there are as many, otherwise all for each.
 
-
-def _shared_out(words: Sequence[Span], unknown: Sequence[int]) -> Places:
-    """A word for each unknown token if there are as many, else all of them for each.
-
-    As many words as tokens means one each: tokens do not reach across spaces, and no word is
-    without a token.
+    As many words as tokens means one each: a token has no space inside, and every word has a
+    token.
     """
     if len(words) == len(unknown):
         return dict(zip(unknown, words, strict=True))
-    return dict.fromkeys(unknown, hull(words)) if words else {}
+    return dict.fromkeys(unknown, enclosing_span(words)) if words else {}
 
 
-def _words(source: Source, at: int, so_far: int, end: int) -> list[Span]:
-    """What stands between spaces from here to `end`."""
+def _words(source: NormalizedText, at: int, start: int, end: int) -> list[Span]:
+    """Return the words, separated by spaces, of the text between `start` and `end`."""
     text = source.text
-    # Marks at the beginning are those of the letter before, unless there is nothing else. If there
-    # is nothing at all, it must be a part of a character that has more than one, as ½ has.
-    after_marks = next((char for char in range(so_far, end) if not is_mark(text[char])), so_far)
-    here = source.char(at)
-    for gap in ((after_marks, end), (so_far, end), (here, here + 1)):
-        words = [word.span() for word in _BETWEEN_SPACES.finditer(text, *gap)]
+    # Marks at the beginning belong to the letter before, unless there is nothing else. If there is
+    # nothing at all, the gap is inside a character with several normalized ones, such as ½.
+    after_marks = next((i for i in range(start, end) if not is_mark(text[i])), start)
+    inside = source.offset(at)
+    for gap in ((after_marks, end), (start, end), (inside, inside + 1)):
+        words = [match.span() for match in _NOT_SPACE.finditer(text, *gap)]
         if words:
             return words
     return []
 
 
-def _message(misfit: Misfit, tokens: Sequence[str], text: str) -> str:
-    there = text[misfit.char : misfit.char + 20]
-    wanted = "give the very text that the tokens were made from"
-    if misfit.token is None:
+def _message(error: AlignmentError, tokens: Sequence[str], text: str) -> str:
+    rest = text[error.offset : error.offset + 20]
+    fix = "Pass the text that was tokenized"
+    if error.token is None:
         return (
-            f"the text goes on at character {misfit.char} ({there!r}) after the last token; "
-            f"{wanted}, no further than the model read it"
+            f"the text continues at character {error.offset} ({rest!r}) after the last token. "
+            f"{fix}, without what the model did not read"
         )
-    where = f"at character {misfit.char} ({there!r})" if there else "before the end of the text"
-    return f"token {misfit.token} ({tokens[misfit.token]!r}) is not found {where}; {wanted}"
+    where = f"at character {error.offset} ({rest!r})" if rest else "before the end of the text"
+    return f"token {error.token} ({tokens[error.token]!r}) is not found {where}. {fix}"

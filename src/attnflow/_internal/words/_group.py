@@ -1,47 +1,47 @@
-"""Which tokens make a word."""
+"""Group tokens into words."""
 
 import bisect
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from attnflow._internal.words._segment import Span, stripped, word_spans
+from attnflow._internal.words._spans import Span, strip_span, word_spans
 from attnflow.errors import InputError
 
 
 class Word(NamedTuple):
-    """Tokens that make a word, and its characters; None where it has none, as [CLS]."""
+    """Characters of a word and the tokens it consists of; span None for tokens such as [CLS]."""
 
     span: Span | None
     pieces: tuple[int, ...]
 
 
-def grouped(spans: Sequence[Span | None], text: str) -> list[Word]:
-    """Tokens put together to words of the text: each token in exactly one, in their order.
+def group_tokens(spans: Sequence[Span | None], text: str) -> list[Word]:
+    """Return the words of the text, each with its tokens; every token is in exactly one word.
 
-    Words that share a token are joined to one. A token without a span stays apart, and so does one
-    of nothing but white space, together only with other pieces of the same characters. A token of
-    no width is the white space right before it, if there is some; else it is a piece of the word
-    that begins there, or ends there. Where there is neither it has no characters.
+    Words that share a token become one. A token without a span is a word of its own. So are tokens
+    of white space, except that those with the same characters form one word. A token with an empty
+    span belongs to the white space before it, otherwise to the word that begins or ends there, and
+    otherwise it has no span.
 
-    Spans that go beyond the end of the text, or back in it, are an InputError.
+    Spans beyond the end of the text, or not from left to right, are an InputError.
 
-    >>> grouped([None, (0, 3), (3, 5), (5, 7), None], "don't: no")[1:4]
+    >>> group_tokens([None, (0, 3), (3, 5), (5, 7), None], "don't: no")[1:4]
     [Word(span=(0, 5), pieces=(1, 2)), Word(span=(5, 6), pieces=(3,)), Word(span=None, pieces=(4,))]
     """
-    _refuse_another_text(spans, text)
+    _check_spans(spans, text)
     words = word_spans(text)
-    extents = [span and _extent(span, text, words) for span in spans]
-    joined = _joined(extent for extent in extents if extent)
+    widened = [span and _widen(span, text, words) for span in spans]
+    joined = _join(span for span in widened if span)
     starts = [start for start, _ in joined]
     pieces: dict[Span | int, list[int]] = {}
     furthest = 0
-    for token, extent in enumerate(extents):
-        key = joined[bisect.bisect(starts, extent[0]) - 1] if extent else token
+    for token, span in enumerate(widened):
+        key = joined[bisect.bisect(starts, span[0]) - 1] if span else token
         if isinstance(key, tuple):
             if key[0] < furthest:
                 raise InputError(
-                    f"token {token} has the characters {spans[token]}, before those of an earlier "
-                    "token; spans of one text from left to right are wanted"
+                    f"spans: expected spans from left to right, got {spans[token]} for token "
+                    f"{token} after a later one. Pass the tokens in the order of the text"
                 )
             furthest = key[0]
         pieces.setdefault(key, []).append(token)
@@ -50,18 +50,18 @@ def grouped(spans: Sequence[Span | None], text: str) -> list[Word]:
     ]
 
 
-def _refuse_another_text(spans: Sequence[Span | None], text: str) -> None:
+def _check_spans(spans: Sequence[Span | None], text: str) -> None:
     for token, span in enumerate(spans):
         if span and not 0 <= span[0] <= span[1] <= len(text):
             raise InputError(
-                f"token {token} has the characters {span}, but the text has {len(text)}: these are "
-                "spans of another text; give the very text that the model read"
+                f"spans: token {token} has characters {span}, but the text has {len(text)}. These "
+                "are spans of another text; pass the text that was tokenized"
             )
 
 
-def _extent(span: Span, text: str, words: Sequence[Span]) -> Span | None:
-    """A span widened to whole words; white space as it is."""
-    start, end = stripped(span, text)
+def _widen(span: Span, text: str, words: Sequence[Span]) -> Span | None:
+    """Return a span widened to complete words; white space stays as it is."""
+    start, end = strip_span(span, text)
     if start == end:
         if text[start - 1 : start].isspace():
             start -= 1
@@ -80,10 +80,10 @@ def _word_at(char: int, words: Sequence[Span]) -> Span:
     return words[bisect.bisect(words, char, key=lambda word: word[0]) - 1]
 
 
-def _joined(extents: Iterable[Span]) -> list[Span]:
-    """Spans that share characters made one, from left to right."""
+def _join(spans: Iterable[Span]) -> list[Span]:
+    """Return the spans from left to right, those that share characters joined."""
     joined: list[Span] = []
-    for start, end in sorted(extents):
+    for start, end in sorted(spans):
         if joined and start < joined[-1][1]:
             joined[-1] = joined[-1][0], max(end, joined[-1][1])
         else:

@@ -1,114 +1,122 @@
-"""Known tokens, followed through a text letter by letter."""
+"""Match decoded tokens with a text, one normalized character after the other."""
 
 from collections.abc import Collection, Sequence
 from typing import NamedTuple, Self, TypeAlias
 
-from attnflow._internal.words._fold import Unit, may_be_dropped, units_of
-from attnflow._internal.words._read import Kind, Stretch
-from attnflow._internal.words._segment import Span
+from attnflow._internal.words._decode import Kind, TokenRun
+from attnflow._internal.words._normalize import NormalizedChar, may_be_dropped, normalize
+from attnflow._internal.words._spans import Span
 
-Places: TypeAlias = dict[int, Span]  # token to characters of the text
-
-
-class Misfit(Exception):  # noqa: N818 - `align` turns it into an InputError
-    """A token is not where it should be in the text; None: the text goes on after the last."""
-
-    def __init__(self, token: int | None, char: int) -> None:
-        super().__init__(token, char)
-        self.token, self.char = token, char
+TokenSpans: TypeAlias = dict[int, Span]  # index of a token → characters of the text
 
 
-class Source(NamedTuple):
-    """A text and its units."""
+class AlignmentError(Exception):
+    """Token `token` does not match the text at character `offset`.
+
+    If `token` is None, the text continues there after the last token.
+    """
+
+    def __init__(self, token: int | None, offset: int) -> None:
+        super().__init__(token, offset)
+        self.token, self.offset = token, offset
+
+
+class NormalizedText(NamedTuple):
+    """A text and its normalized characters."""
 
     text: str
-    units: list[Unit]
+    chars: list[NormalizedChar]
 
     @classmethod
     def of(cls, text: str) -> Self:
-        return cls(text, units_of(text))
+        return cls(text, normalize(text))
 
-    def char(self, at: int) -> int:
-        """The character that unit `at` comes from; after the last, the end of the text."""
-        return self.units[at].char if at < len(self.units) else len(self.text)
+    def offset(self, at: int) -> int:
+        """Return the offset in `text` of `chars[at]`; after the last one, the end of the text."""
+        return self.chars[at].offset if at < len(self.chars) else len(self.text)
 
-    def has(self, letter: str, at: int) -> bool:
-        return at < len(self.units) and self.units[at].letter == letter
+    def has(self, char: str, at: int) -> bool:
+        return at < len(self.chars) and self.chars[at].char == char
 
-    def reach(self, letter: str, at: int) -> int:
-        """The unit from `at` on where the letter comes, if only what may be dropped is before."""
-        while at < len(self.units) and not self.has(letter, at):
-            if not may_be_dropped(self.units[at].letter):
+    def skip_to(self, char: str, at: int) -> int:
+        """Return where `char` is from `at` on, if only droppable characters are before it."""
+        while at < len(self.chars) and not self.has(char, at):
+            if not may_be_dropped(self.chars[at].char):
                 break
             at += 1
         return at
 
 
-def matched(
-    stretches: Sequence[Stretch], source: Source, at: int, *, to_the_end: bool
-) -> tuple[Places, int]:
-    """Where the tokens are if the text goes on with them at unit `at`, and the unit after them.
+def match_runs(
+    runs: Sequence[TokenRun], source: NormalizedText, at: int, *, to_end: bool
+) -> tuple[TokenSpans, int]:
+    """Return the spans of tokens that begin at `source.chars[at]`, and the position after them.
 
-    Special tokens are found where their very name is in the text. A Misfit says what does not fit.
+    A special token has a span only if its name is in the text. With `to_end`, nothing but
+    droppable characters may follow. Raises AlignmentError.
 
-    >>> from attnflow._internal.words._read import readings
-    >>> stretches = next(readings(["a", "Ġb"], None))
-    >>> matched(stretches, Source.of("a  B."), 0, to_the_end=False)
+    >>> from attnflow._internal.words._decode import decodings
+    >>> runs = next(decodings(["a", "Ġb"], None))
+    >>> match_runs(runs, NormalizedText.of("a  B."), 0, to_end=False)
     ({0: (0, 1), 1: (1, 4)}, 4)
     """
-    places: Places = {}
-    for number, stretch in enumerate(stretches):
-        if stretch.kind is Kind.READ or _by_name(stretches[number:], source, at):
-            chars, at = _followed(stretch, source, at)
-            for token, (start, end) in enumerate(stretch.parts, start=stretch.first):
+    spans: TokenSpans = {}
+    for number, run in enumerate(runs):
+        if run.kind is Kind.TEXT or _name_is_next(runs[number:], source, at):
+            chars, at = _match_run(run, source, at)
+            for token, (start, end) in enumerate(run.parts, start=run.first):
                 if start < end:
-                    places[token] = hull(chars[start:end])
-    if to_the_end:
-        left = next((unit for unit in source.units[at:] if not may_be_dropped(unit.letter)), None)
-        if left:
-            raise Misfit(None, left.char)
-    return places, at
+                    spans[token] = enclosing_span(chars[start:end])
+    if to_end:
+        rest = (item.offset for item in source.chars[at:] if not may_be_dropped(item.char))
+        if (offset := next(rest, None)) is not None:
+            raise AlignmentError(None, offset)
+    return spans, at
 
 
-def hull(spans: Collection[Span]) -> Span:
-    """From the first to the last character; spans of no width count only if there are no others.
+def enclosing_span(spans: Collection[Span]) -> Span:
+    """Return the smallest span around all; empty spans count only if there are no others.
 
-    >>> hull([(0, 0), (3, 4), (4, 6)])
+    >>> enclosing_span([(0, 0), (3, 4), (4, 6)])
     (3, 6)
     """
     wide = [span for span in spans if span[0] < span[1]] or spans
     return min(start for start, _ in wide), max(end for _, end in wide)
 
 
-def _by_name(stretches: Sequence[Stretch], source: Source, at: int) -> bool:
-    """Whether the text goes on with the name of a special token, and not with it in pieces."""
-    after = next((stretch for stretch in stretches if stretch.kind is Kind.READ), None)
-    return _fits(stretches[0], source, at) and not (after and _fits(after, source, at))
+def _name_is_next(runs: Sequence[TokenRun], source: NormalizedText, at: int) -> bool:
+    """Return whether the text continues with the name of special token `runs[0]` itself.
+
+    It does not if the same characters match the tokens of text that follow.
+    """
+    following = next((run for run in runs if run.kind is Kind.TEXT), None)
+    return _matches(runs[0], source, at) and not (following and _matches(following, source, at))
 
 
-def _fits(stretch: Stretch, source: Source, at: int) -> bool:
+def _matches(run: TokenRun, source: NormalizedText, at: int) -> bool:
     try:
-        _ = _followed(stretch, source, at)
-    except Misfit:
+        _ = _match_run(run, source, at)
+    except AlignmentError:
         return False
     return True
 
 
-def _followed(stretch: Stretch, source: Source, at: int) -> tuple[list[Span], int]:
-    """For each character of a stretch those of the text, and the unit after it.
+def _match_run(run: TokenRun, source: NormalizedText, at: int) -> tuple[list[Span], int]:
+    """Return the span of each character of a run, and the position after them.
 
-    What a tokenizer drops is passed over. A space that it put there itself has no width.
+    Characters that tokenizers drop are skipped. A space that a tokenizer inserted has an empty
+    span.
     """
-    starts, ends = [len(source.text)] * len(stretch.chars), [0] * len(stretch.chars)
-    for letter, char in stretch.units:
+    starts, ends = [len(source.text)] * len(run.text), [0] * len(run.text)
+    for char, index in run.chars:
         before = at
-        if letter != " ":
-            at = source.reach(letter, at)
-        found = source.has(letter, at)
-        if not found and letter != " ":
-            raise Misfit(stretch.token_of(char), source.char(before))
-        place = source.char(at)
-        starts[char] = min(starts[char], place)
-        ends[char] = max(ends[char], place + found)
+        if char != " ":
+            at = source.skip_to(char, at)
+        found = source.has(char, at)
+        if not found and char != " ":
+            raise AlignmentError(run.token_of(index), source.offset(before))
+        start = source.offset(at)
+        starts[index] = min(starts[index], start)
+        ends[index] = max(ends[index], start + found)
         at += found
     return list(zip(starts, ends, strict=True)), at

@@ -8,7 +8,6 @@ import numpy as np
 
 from attnflow.errors import UnsupportedModelError
 from attnflow.models.inputs import Inputs, Positions
-from attnflow.types import Softmaxed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,7 +33,6 @@ class Block:
         self._expected = expected
         self._array: NDArray[np.float32] | None = None
         self._count = 0
-        self.softmaxed = True  # whether a softmax wrote all of it
 
     def buffer(self, shape: tuple[int, ...]) -> NDArray[np.float32]:
         """Where the next array belongs; a shape unlike the first one's is refused."""
@@ -54,7 +52,6 @@ class Block:
 
         buffer = self.buffer(layer.shape)
         if layer.ctypes.data != buffer.ctypes.data:
-            self.softmaxed = False
             # By torch, which copies with as many threads as the model computes with.
             _ = torch.from_numpy(buffer).copy_(torch.from_numpy(layer))
         self._count += 1
@@ -107,11 +104,6 @@ class Collector:
         """Weights (layer, head, query, key) of an example, None where none were heard."""
         block = self._blocks.get((role, example))
         return None if block is None else block.taken()
-
-    def known(self, example: int, weights: NDArray[np.float32]) -> NDArray[np.float32] | Softmaxed:
-        """Weights of an example, Softmaxed where a softmax wrote all that were heard of it."""
-        mine = (block for (_, of), block in self._blocks.items() if of == example)
-        return Softmaxed(weights) if all(block.softmaxed for block in mine) else weights
 
     def _block(self, role: Role, example: int) -> Block:
         return self._blocks.setdefault((role, example), Block(self._expected))

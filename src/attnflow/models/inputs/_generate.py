@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from attnflow._internal import checks
-from attnflow._internal.words import align, stripped
+from attnflow._internal.words import align, strip_span
 from attnflow.errors import InputError, UnsupportedModelError
 from attnflow.models._model import device_of, evaluation_mode, explain_failure
 from attnflow.models.inputs._tokenize import TokenizedText, inner_tokenizer, token_names
@@ -190,6 +190,6 @@ def _spans(tokenizer: Any, before: list[int], new: list[int], text: str) -> tupl
         # Bytes that make no character are not found in the text. What a token adds to it is.
         lengths = [len(_said(tokenizer, before, new[:end])) for end in range(len(new) + 1)]
         return tuple(
-            stripped((start, end), text) if start < end <= len(text) else None
+            strip_span((start, end), text) if start < end <= len(text) else None
             for start, end in itertools.pairwise(lengths)
         )

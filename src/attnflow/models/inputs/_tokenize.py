@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from attnflow._internal.words import align, stripped
+from attnflow._internal.words import align, strip_span
 from attnflow.errors import InputError
 from attnflow.models._families import length_limit
 
@@ -101,7 +101,7 @@ def _encoded(tokenizer: Any, text: str, *, target: bool, **cut: Any) -> Tokenize
     tokens = token_names(tokenizer, encoding["input_ids"])
     if offsets is not None:
         spans = tuple(
-            None if marked else stripped((int(start), int(end)), text)
+            None if marked else strip_span((int(start), int(end)), text)
             for (start, end), marked in zip(offsets, special, strict=True)
         )
     else:
