@@ -77,7 +77,7 @@ def a_side_too_few(m: Any) -> None:
     m.cut = m.cut[1:]
 
 
-LIES = [
+FAULTS = [
     (too_large, "the value is not what the source sends"),
     (too_small, "the cut is not as large as the flow"),
     (over_capacity, "a flow above its capacity"),
@@ -98,12 +98,12 @@ def test_a_proof_is_accepted(certify: Certify):
     certify(LAYERS, proof(), SOURCE, SINK)
 
 
-@pytest.mark.parametrize(("lie", "reason"), LIES, ids=[lie.__name__ for lie, _ in LIES])
-def test_a_lie_is_caught(certify: Certify, lie: Callable[[Any], None], reason: str):
-    told = proof()
-    lie(told)
+@pytest.mark.parametrize(("fault", "reason"), FAULTS, ids=[fault.__name__ for fault, _ in FAULTS])
+def test_a_fault_is_found(certify: Certify, fault: Callable[[Any], None], reason: str):
+    result = proof()
+    fault(result)
     with pytest.raises(AssertionError, match=reason):
-        certify(LAYERS, told, SOURCE, SINK)
+        certify(LAYERS, result, SOURCE, SINK)
 
 
 def test_an_unbounded_edge_cannot_be_cut(certify: Certify):

@@ -10,8 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 import attnflow as af
-from attnflow.maxflow import _climb, _pair, _sink, _state
-from attnflow.maxflow._climb import nothing_known
+from attnflow.maxflow import _pair, _sink, _source, _state
+from attnflow.maxflow._source import new_sink_bounds
 from attnflow.maxflow._state import new_workspace
 from attnflow.types import random_attention
 
@@ -37,11 +37,11 @@ def on_workspace(function: Any) -> Any:
     return compiled(call)
 
 
-adds_up = on_workspace(_climb._adds_up)
-climb = on_workspace(_climb.climb)
+adds_up = on_workspace(_source._adds_up)
+solve_source = on_workspace(_source.solve_source)
 mark_rewritten = on_workspace(_state.mark_rewritten)
-one_higher = on_workspace(_climb._one_higher)
-proved = on_workspace(_sink._proved)
+next_depth = on_workspace(_source._next_depth)
+proved = on_workspace(_sink._lower_bound)
 restore = on_workspace(_state.restore)
 send = on_workspace(_state.send)
 
@@ -53,16 +53,16 @@ def small_workspace(*, supplied: Any = 0.0, arrived: Any = 0.0) -> Any:
     workspace = new_workspace(capacity)
     workspace.supply[:] = capacity[3, SOURCE]
     workspace.supply[:3] -= supplied
-    workspace.sink_room[:] = capacity[1, :, SINK]
-    workspace.sink_room[:3] -= arrived
+    workspace.sink_residual[:] = capacity[1, :, SINK]
+    workspace.sink_residual[:3] -= arrived
     return workspace
 
 
 def bounded_by(bound: float) -> Any:
-    """Known of a sink: nothing but a bound of all flows."""
-    known = nothing_known(4, 8)
-    known.upper[:] = bound
-    return known
+    """SinkBounds of a sink: nothing but a bound of all flows."""
+    bounds = new_sink_bounds(4, 8)
+    bounds.upper[:] = bound
+    return bounds
 
 
 # ---- what left, what arrived, and the bound ----------------------------------------------------
@@ -78,25 +78,25 @@ def test_a_flow_of_three_leaves_the_source_and_arrives(left: int, arrived: int, 
 
 def test_a_flow_that_did_not_arrive_has_no_value():
     arrived = small_workspace(arrived=[1, 2, 0])
-    assert one_higher(arrived, bounded_by(3.0), SINK, SOURCE, 3, 3.0) == 3.0
+    assert next_depth(arrived, bounded_by(3.0), SINK, SOURCE, 3, 3.0) == 3.0
     lost = small_workspace(arrived=[1, 1, 0])
-    assert one_higher(lost, bounded_by(3.0), SINK, SOURCE, 3, 3.0) == -1.0
+    assert next_depth(lost, bounded_by(3.0), SINK, SOURCE, 3, 3.0) == -1.0
 
 
 def test_a_flow_above_a_bound_has_no_proof():
-    known = bounded_by(6.0)
-    assert climb(small_workspace(), known, SINK, SOURCE, 3)
-    assert known.upper[3, SOURCE] == 6.0
-    assert not climb(small_workspace(), bounded_by(5.0), SINK, SOURCE, 3)
+    bounds = bounded_by(6.0)
+    assert solve_source(small_workspace(), bounds, SINK, SOURCE, 3)
+    assert bounds.upper[3, SOURCE] == 6.0
+    assert not solve_source(small_workspace(), bounded_by(5.0), SINK, SOURCE, 3)
 
 
 def test_a_cut_larger_than_the_flow_is_no_proof():
-    known = nothing_known(4, 8)
-    assert _sink.climb_alone(small_workspace(), known, SINK, SOURCE, 3)
-    assert known.upper[3, SOURCE] == 10.0
+    bounds = new_sink_bounds(4, 8)
+    assert _sink.solve_one_source(small_workspace(), bounds, SINK, SOURCE, 3)
+    assert bounds.upper[3, SOURCE] == 10.0
     blind = small_workspace()
-    blind.open[2] = 0  # the search sees no way on, and takes what it has seen for a cut
-    assert not _sink.climb_alone(blind, known, SINK, SOURCE, 3)
+    blind.open[2] = 0  # the search sees no way on, and takes what it has visited for a cut
+    assert not _sink.solve_one_source(blind, bounds, SINK, SOURCE, 3)
 
 
 # ---- every edge of a flow ----------------------------------------------------------------------
@@ -106,7 +106,7 @@ def flow_over_one_edge(amount: float, sent: float, *, by_row: bool) -> Any:
     """A path over node 2 of layer 2 and node 0 of layer 1, whose edge has a capacity of one."""
     workspace = small_workspace(supplied=[0, 0, sent], arrived=[sent, 0, 0])
     if by_row:
-        workspace.room[2, 2, 0] -= amount
+        workspace.residual[2, 2, 0] -= amount
         mark_rewritten(workspace, 2, 2)
     else:
         send(workspace, 2, 2, 0, amount)
@@ -118,7 +118,7 @@ def flow_over_one_edge(amount: float, sent: float, *, by_row: bool) -> Any:
 def test_an_edge_carries_between_nothing_and_its_capacity(amount: float, by_row: bool):
     workspace = flow_over_one_edge(amount, amount, by_row=by_row)
     assert restore(workspace, 3, SINK, SOURCE) == (0.0 <= amount <= 1.0)
-    assert np.array_equal(workspace.room, workspace.capacity)
+    assert np.array_equal(workspace.residual, workspace.capacity)
 
 
 @pytest.mark.parametrize("by_row", [False, True])
@@ -146,12 +146,12 @@ def test_what_a_layer_proves_for_the_next_is_the_least_of_all_cuts():
         n = int(rng.choice([2, 5, 8]))  # below eight there is padding, a node that proves nothing
         capacity = np.zeros((4, 8, 8))
         capacity[3, SOURCE, :n] = rng.integers(0, rng.choice([2, 6]), n)  # at times the least cut
-        known = nothing_known(4, 8)
-        known.lower[2, :n] = rng.integers(0, 10, n)
-        known.upper[0] = rng.integers(0, 30)
-        falling = _sink._falling(known, 2)
-        expected = least_cut(capacity[3, SOURCE, :n], known.lower[2, :n], known.upper[0, 0])
-        assert proved(new_workspace(capacity), known, 3, SOURCE, falling) == expected
+        bounds = new_sink_bounds(4, 8)
+        bounds.lower[2, :n] = rng.integers(0, 10, n)
+        bounds.upper[0] = rng.integers(0, 30)
+        order = _sink._by_lower_bound(bounds, 2)
+        expected = least_cut(capacity[3, SOURCE, :n], bounds.lower[2, :n], bounds.upper[0, 0])
+        assert proved(new_workspace(capacity), bounds, 3, SOURCE, order) == expected
 
 
 @pytest.mark.parametrize(("off", "is_rounded"), [(1e-12, True), (2e-11, True), (1e-10, False)])
@@ -206,16 +206,16 @@ def test_a_pair_with_a_gap_of_a_millionth_is_refused(
     monkeypatch: pytest.MonkeyPatch, lowered: list[int]
 ):
     g = random_attention(6, 2, 8, seed=2).graph()
-    honest = _pair._deep
+    correct = _pair._deep
 
     def with_gap(gap: float) -> Callable[..., Any]:
-        def lying(*arguments: Any) -> Any:
-            flows, cut = honest(*arguments)
+        def faulty(*arguments: Any) -> Any:
+            flows, cut = correct(*arguments)
             for layer in lowered:
                 flows[layer] *= 1 - gap
             return flows, cut
 
-        return lying
+        return faulty
 
     monkeypatch.setattr(_pair, "_deep", with_gap(1e-12))
     assert af.max_flow(g, source=(6, 0), sink=1).value > 0.1

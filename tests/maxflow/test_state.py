@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from attnflow.maxflow import _state, flow_values
-from attnflow.maxflow._climb import nothing_known
 from attnflow.maxflow._network import Bounds, Network
 from attnflow.maxflow._sink import solve_sink
+from attnflow.maxflow._source import new_sink_bounds
 from attnflow.maxflow._state import new_workspace
 
 Family = Callable[[np.random.Generator], list[Any]]
@@ -17,7 +17,7 @@ Family = Callable[[np.random.Generator], list[Any]]
 
 def assert_as_new(workspace: Any) -> None:
     new = new_workspace(workspace.capacity)
-    for name in ("room", "open", "used", "used_from", "rewritten", "balance"):
+    for name in ("residual", "open", "used", "used_from", "rewritten", "balance"):
         assert np.array_equal(getattr(workspace, name), getattr(new, name)), name
     assert workspace.edits[0] == 0
 
@@ -31,11 +31,13 @@ def test_a_solve_leaves_no_flow_behind(family: Family):
         if net.depth < 3:
             continue  # closed forms
         workspace = new_workspace(net.capacity)
-        known = nothing_known(net.depth + 1, net.capacity.shape[1])
+        bounds = new_sink_bounds(net.depth + 1, net.capacity.shape[1])
         sources = np.arange(layers[-1].shape[0])
         for sink in range(layers[0].shape[1]):
-            reach = solve_sink(workspace, known, sink, sources, net.depth, min(6, net.depth))
-            assert 2 <= reach <= net.depth
+            search_depth = solve_sink(
+                workspace, bounds, sink, sources, net.depth, min(6, net.depth)
+            )
+            assert 2 <= search_depth <= net.depth
             assert_as_new(workspace)
         assert np.array_equal(workspace.capacity, before)
 

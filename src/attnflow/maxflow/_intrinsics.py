@@ -13,7 +13,7 @@ import numba.extending
 from llvmlite import ir
 from numba import types
 
-# Kernels compute with whole numbers held in float64 (see `_network`), so sums may be taken in any
+# Kernels compute with integers held in float64 (see `_network`), so sums may be taken in any
 # order; there is no NaN and no infinity in them.
 _SETTINGS: dict[str, Any] = {
     "nogil": True,
@@ -26,7 +26,7 @@ def kernel(function: Callable[..., Any]) -> Any:
     """Compile `function` when it is first called, and keep the code on disk where there is a place.
 
     Where neither the package's folder nor the user's cache can be written, Numba refuses to keep
-    code. Then every process compiles anew; NUMBA_CACHE_DIR names a place.
+    code. Then every process compiles again; NUMBA_CACHE_DIR sets a folder for it.
     """
     return _compiled(function, _SETTINGS)
 

@@ -1,45 +1,45 @@
-"""Breadth-first search in what the flow leaves open, a bit set at a time (Dinic's level graph).
+"""Breadth-first search in the residual graph, a bit set at a time (Dinic's level graph).
 
 Dinitz, Y. (2006), Dinitz' algorithm: the original version and Even's version,
 https://doi.org/10.1007/11685654_10
 """
 
 from attnflow.maxflow._intrinsics import inlined, kernel, lowest
-from attnflow.maxflow._state import DEBT, NONE, ONE, bit, holds
+from attnflow.maxflow._state import EXCESS, NONE, ONE, bit, holds
 
 
 @kernel
 def find_levels(state, top, source):
     """Level graph from nodes of layer `top` with supply left to the nearest target.
 
-    Targets are nodes of layer 1 with room into the sink and, while there is debt, node `source` of
-    layer `top`. Returns the level of the target, or −1 where none can be reached: `seen` is then
-    the source's side of a minimum cut.
+    Targets are nodes of layer 1 with residual capacity into the sink and, while there is excess,
+    node `source` of layer `top`. Returns the level of the target, or −1 where no path leads to one:
+    `visited` is then the source's side of a minimum cut.
     """
     words = state.words
     stride = (top + 1) * words
     for w in range(stride):
         state.levels[w] = NONE
-        state.seen[w] = NONE
+        state.visited[w] = NONE
     for k in range(state.nodes):
         if state.supply[k] > 0.0:
             state.levels[top * words + (k >> 6)] |= bit(k)
     for w in range(top * words, stride):
-        state.seen[w] = state.levels[w]
+        state.visited[w] = state.levels[w]
     level = 0
     while True:
         start = level * stride
         if _keep_targets(state, start, top, source):
             _drop_dead_ends(state, level, top)
             return level
-        if level + 2 >= state.most_levels:  # cannot be: a level holds at least one new node
+        if level + 2 >= state.most_levels:  # impossible: a level holds at least one new node
             return -2
         _step(state, start, start + stride, top)
         found = NONE
         for w in range(words, stride):
-            new = state.levels[start + stride + w] & ~state.seen[w]
+            new = state.levels[start + stride + w] & ~state.visited[w]
             state.levels[start + stride + w] = new
-            state.seen[w] |= new
+            state.visited[w] |= new
             found |= new
         if found == NONE:
             return -1
@@ -53,21 +53,21 @@ def _keep_targets(state, start, top, source):
     hit = NONE
     for w in range(words):
         hit |= state.levels[start + words + w] & state.sink_open[w]
-    pays_debt = state.tally[DEBT] > 0.0 and holds(state.levels, start + top * words, source)
-    if hit == NONE and not pays_debt:
+    takes_excess = state.totals[EXCESS] > 0.0 and holds(state.levels, start + top * words, source)
+    if hit == NONE and not takes_excess:
         return False
     for w in range(words):
         state.levels[start + words + w] &= state.sink_open[w]
     for w in range(2 * words, (top + 1) * words):
         state.levels[start + w] = NONE
-    if pays_debt:
+    if takes_excess:
         state.levels[start + top * words + (source >> 6)] |= bit(source)
     return True
 
 
 @inlined
 def _step(state, start, following, top):
-    """All nodes one edge from the level at `start`: down where there is room, up where flow."""
+    """All nodes one edge from the level at `start`: down by residual capacity, up by flow."""
     for w in range((top + 1) * state.words):
         state.levels[following + w] = NONE
     for layer in range(1, top + 1):
@@ -79,7 +79,7 @@ def _step(state, start, following, top):
 
 @inlined
 def _step_down(state, start, following, layer):
-    """Nodes below to which the level has room, until all that are new are found: mostly at once."""
+    """Nodes below to which the level has residual capacity; stops once it has all new nodes."""
     words = state.words
     below = following + (layer - 1) * words
     for w in range(words):
@@ -90,7 +90,7 @@ def _step_down(state, start, following, layer):
             missing = NONE
             for q in range(words):
                 state.levels[below + q] |= state.open[row + q]
-                new = state.all_nodes[q] & ~state.seen[(layer - 1) * words + q]
+                new = state.all_nodes[q] & ~state.visited[(layer - 1) * words + q]
                 missing |= new & ~state.levels[below + q]
             if missing == NONE:
                 return
@@ -98,7 +98,7 @@ def _step_down(state, start, following, layer):
 
 @inlined
 def _step_up(state, start, following, layer):
-    """Nodes above that send to the level: asked one by one, since flow is marked by rows."""
+    """Nodes above that send to the level, one by one: bits of flow are stored by rows."""
     nodes, words = state.nodes, state.words
     here = start + layer * words
     anyone = NONE
@@ -108,7 +108,7 @@ def _step_up(state, start, following, layer):
         return
     above = (layer + 1) * words
     for w in range(words):
-        left = state.all_nodes[w] & ~state.seen[above + w]
+        left = state.all_nodes[w] & ~state.visited[above + w]
         found = NONE
         while left != NONE:
             u = (w << 6) + lowest(left)

@@ -85,8 +85,8 @@ def solve_pair(matrices: Matrices, source: int, sink: int) -> MaxFlow:
     limits = Bounds(matrices, [source])
     if limits.infinite[-1, 0, sink]:
         raise InputError(
-            f"the flow from node {source} of the top layer to node {sink} is infinite: edges of "
-            "infinite weight lead all the way. Ask for another pair, or bound these edges"
+            f"the flow from node {source} of the top layer to node {sink} is infinite: a path of "
+            "infinite weights connects them. Choose another pair, or make these weights finite"
         )
     if len(matrices) <= 2:
         result = _result(matrices, source, sink, *_shallow(matrices, source, sink))
@@ -159,26 +159,26 @@ def _deep(
 ) -> tuple[list[Floats], list[NDArray[np.bool_]]]:
     """The same for d of three and more, by search, for a flow of at most `2 ** exponent`."""
     # The kernels are imported where they are needed: they bring Numba's compiler along.
-    from attnflow.maxflow._climb import nothing_known  # noqa: PLC0415
-    from attnflow.maxflow._sink import climb_alone  # noqa: PLC0415
+    from attnflow.maxflow._sink import solve_one_source  # noqa: PLC0415
+    from attnflow.maxflow._source import new_sink_bounds  # noqa: PLC0415
     from attnflow.maxflow._state import new_workspace  # noqa: PLC0415
 
     net = Network(matrices, exponent, limited=True)
     capacity = net.capacity
     layers, nodes, _ = capacity.shape
     workspace = new_workspace(capacity)
-    if not climb_alone(workspace, nothing_known(layers, nodes), sink, source, net.depth):
+    if not solve_one_source(workspace, new_sink_bounds(layers, nodes), sink, source, net.depth):
         raise unproved(f"from {source} to {sink}", "flow and cut differ")
-    padded = [*(capacity - workspace.room)[net.first :]]
+    padded = [*(capacity - workspace.residual)[net.first :]]
     padded[-1] = np.zeros((nodes, nodes))
     padded[-1][source] = capacity[-1][source] - workspace.supply
     flows = [
         flow[: m.shape[0], : m.shape[1]] * net.unit
         for flow, m in zip(padded, matrices, strict=True)
     ]
-    bits = workspace.seen[net.first : -1].view(np.uint8)
-    seen = np.unpackbits(bits, axis=1, bitorder="little").astype(bool)
-    return flows, [side[: len(m)] for side, m in zip(seen, matrices, strict=False)]
+    bits = workspace.visited[net.first : -1].view(np.uint8)
+    visited = np.unpackbits(bits, axis=1, bitorder="little").astype(bool)
+    return flows, [side[: len(m)] for side, m in zip(visited, matrices, strict=False)]
 
 
 def _gap(result: MaxFlow) -> float:

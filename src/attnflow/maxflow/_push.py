@@ -1,17 +1,27 @@
 """A blocking flow in the level graph: push from every supply until no path of it is left."""
 
 from attnflow.maxflow._intrinsics import inlined, kernel, lowest
-from attnflow.maxflow._state import ARRIVED, DEBT, NONE, ONE, bit, holds, note_use, send, take_off
+from attnflow.maxflow._state import (
+    ARRIVED,
+    EXCESS,
+    NONE,
+    ONE,
+    bit,
+    holds,
+    mark_used,
+    send,
+    withdraw,
+)
 
 
 @kernel
 def push_supplies(state, top, source, target_level, enough):
-    """Push along the level graph from all supplies; stop when `enough` has arrived and no debt."""
+    """Push along the level graph from all supplies, until `enough` arrived without excess."""
     start = top * state.words
     for k in range(state.nodes):
         if state.supply[k] > 0.0 and holds(state.levels, start, k):
             state.supply[k] -= _push(state, top, source, target_level, k)
-            if state.tally[DEBT] <= 0.0 and state.tally[ARRIVED] >= enough:
+            if state.totals[EXCESS] <= 0.0 and state.totals[ARRIVED] >= enough:
                 break
 
 
@@ -56,20 +66,20 @@ def _push(state, top, source, target_level, first):
                 if below:
                     send(state, state.path_layer[p], state.path_node[p], v, sent)
                 else:
-                    take_off(state, state.path_layer[p] + 1, v, state.path_node[p], sent)
+                    withdraw(state, state.path_layer[p] + 1, v, state.path_node[p], sent)
                 state.path_sent[p] += sent
             done = state.path_sent[p] >= state.path_limit[p]
 
 
 @inlined
 def _offer(state, p, layer, u, v, upwards):
-    """Make v, a neighbour of node u of `layer`, step p, offered what u has left and can send."""
+    """Make v, a neighbour of node u of `layer`, step p: it is offered what u has and can send."""
     if upwards:
         edge = ((layer + 1) * state.nodes + v) * state.nodes + u
-        most = state.capacity[edge] - state.room[edge]
+        most = state.capacity[edge] - state.residual[edge]
         state.path_layer[p] = layer + 1
     else:
-        most = state.room[(layer * state.nodes + u) * state.nodes + v]
+        most = state.residual[(layer * state.nodes + u) * state.nodes + v]
         state.path_layer[p] = layer - 1
     state.path_node[p] = v
     state.path_limit[p] = min(state.path_limit[p - 1] - state.path_sent[p - 1], most)
@@ -109,23 +119,23 @@ def _next_node(state, top, layer, u, following):
 @inlined
 def _deliver(state, top, source, layer, u, limit):
     """Let a target take up to `limit`; returns what it took."""
-    if layer == 1 and state.sink_room[u] > 0.0:
-        taken = min(limit, state.sink_room[u])
-        state.sink_room[u] -= taken
-        state.tally[ARRIVED] += taken
-        if state.sink_room[u] <= 0.0:
+    if layer == 1 and state.sink_residual[u] > 0.0:
+        taken = min(limit, state.sink_residual[u])
+        state.sink_residual[u] -= taken
+        state.totals[ARRIVED] += taken
+        if state.sink_residual[u] <= 0.0:
             state.sink_open[u >> 6] &= ~bit(u)
         return taken
     if layer == top and u == source:
-        taken = min(limit, state.tally[DEBT])
-        state.tally[DEBT] -= taken
+        taken = min(limit, state.totals[EXCESS])
+        state.totals[EXCESS] -= taken
         return taken
     return 0.0
 
 
 @inlined
 def _deliver_below(state, top, source, u, p):
-    """Node u of layer 2 serves all targets next to it in one go: the innermost loop of a solve."""
+    """Node u of layer 2 sends to all targets next to it at once: the innermost loop of a solve."""
     nodes, words = state.nodes, state.words
     number = 2 * nodes + u
     row = number * nodes
@@ -139,24 +149,26 @@ def _deliver_below(state, top, source, u, p):
         while targets != NONE and sent < limit:
             v = (w << 6) + lowest(targets)
             targets &= targets - ONE
-            room = state.room[row + v]
-            wanted = state.sink_room[v]
-            amount = min(limit - sent, room, wanted)
-            state.room[row + v] = room - amount
-            state.sink_room[v] = wanted - amount
+            residual = state.residual[row + v]
+            sink_residual = state.sink_residual[v]
+            amount = min(limit - sent, residual, sink_residual)
+            state.residual[row + v] = residual - amount
+            state.sink_residual[v] = sink_residual - amount
             sent += amount
             used |= bit(v)
-            note_use(state, 2, u, v)
-            filled |= bit(v) if amount >= room else NONE
-            state.sink_open[w] &= ~(bit(v) if amount >= wanted else NONE)
+            mark_used(state, 2, u, v)
+            filled |= bit(v) if amount >= residual else NONE
+            state.sink_open[w] &= ~(bit(v) if amount >= sink_residual else NONE)
         state.open[number * words + w] &= ~filled
         state.used[number * words + w] |= used
-    state.tally[ARRIVED] += sent - before
-    if sent < limit and top == 3 and state.tally[DEBT] > 0.0:
+    state.totals[ARRIVED] += sent - before
+    if sent < limit and top == 3 and state.totals[EXCESS] > 0.0:
         edge = (3 * nodes + source) * nodes + u
-        amount = min(limit - sent, state.tally[DEBT], state.capacity[edge] - state.room[edge])
+        amount = min(
+            limit - sent, state.totals[EXCESS], state.capacity[edge] - state.residual[edge]
+        )
         if amount > 0.0:
-            take_off(state, 3, source, u, amount)
-            state.tally[DEBT] -= amount
+            withdraw(state, 3, source, u, amount)
+            state.totals[EXCESS] -= amount
             sent += amount
     state.path_sent[p] = sent

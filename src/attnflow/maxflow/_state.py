@@ -1,4 +1,4 @@
-"""A flow under way: how it changes, edge by edge or row by row, and the way back to none."""
+"""The current flow: how it changes, edge by edge or row by row, and how it is removed."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +11,9 @@ ONE = np.uint64(1)
 _POSITION = np.uint64(63)
 _BYTE = np.uint64(8)
 
-# Places in `tally`.
-ARRIVED = 0  # what reached the sink since the last depth
-DEBT = 1  # what the source's column still carries beyond its supply
+# Places in `totals`.
+ARRIVED = 0  # what arrived at the sink since the last depth
+EXCESS = 1  # what the source's column still carries beyond its supply
 
 # An edit packs layer, node above and node below into one integer.
 _NODE_BITS = 20
@@ -29,7 +29,7 @@ def new_workspace(capacity: NDArray[np.float64]) -> Workspace:
     kind = NarrowWorkspace if words == 1 else Workspace
     workspace = kind(
         capacity=capacity,
-        room=capacity.copy(),
+        residual=capacity.copy(),
         all_nodes=np.zeros(words, np.uint64),
         all_open=np.zeros(row_bits, np.uint64),
         open=np.zeros(row_bits, np.uint64),
@@ -39,19 +39,19 @@ def new_workspace(capacity: NDArray[np.float64]) -> Workspace:
         # Real attention needs some five edits a node and layer; beyond this, rows are restored.
         edits=np.zeros(64 * layers * nodes, np.int64),
         supply=np.zeros(nodes),
-        sink_room=np.zeros(nodes),
+        sink_residual=np.zeros(nodes),
         sink_open=np.zeros(words, np.uint64),
         carried=np.zeros(nodes),
         carried_open=np.zeros(words, np.uint64),
         zeros=np.zeros(8),
         levels=np.zeros((most_levels, layers, words), np.uint64),
-        seen=np.zeros((layers, words), np.uint64),
+        visited=np.zeros((layers, words), np.uint64),
         path_layer=np.zeros(most_levels, np.int64),
         path_node=np.zeros(most_levels, np.int64),
         path_limit=np.zeros(most_levels),
         path_sent=np.zeros(most_levels),
         balance=np.zeros((layers, nodes)),
-        tally=np.zeros(2),
+        totals=np.zeros(2),
         struct=np.zeros(STATE_WORDS, np.int64),
     )
     _mark_all(workspace)
@@ -83,7 +83,7 @@ def holds(bits, start, node):
 
 @kernel
 def mark_row(state, number):
-    """Compute the bit sets of a node's row anew."""
+    """Compute the bit sets of a node's row again."""
     row = number * state.nodes
     k = 0
     for w in range(number * state.words, (number + 1) * state.words):
@@ -92,8 +92,8 @@ def mark_row(state, number):
         shift = NONE
         end = min(state.nodes, k + 64)
         while k < end:
-            can_send |= greater_than(state.room, row + k, state.zeros, 0) << shift
-            sends |= greater_than(state.capacity, row + k, state.room, row + k) << shift
+            can_send |= greater_than(state.residual, row + k, state.zeros, 0) << shift
+            sends |= greater_than(state.capacity, row + k, state.residual, row + k) << shift
             shift += _BYTE
             k += 8
         state.open[w] = can_send
@@ -102,27 +102,27 @@ def mark_row(state, number):
 
 @kernel
 def mark_rewritten(state, layer, u):
-    """Note that the row of a node was changed as a whole, and compute its bit sets."""
+    """Record that all edges of a node's row changed, and compute its bit sets."""
     state.rewritten[layer * state.words + (u >> 6)] |= bit(u)
     mark_row(state, layer * state.nodes + u)
 
 
 @inlined
-def note_use(state, layer, u, v):
-    """Remember that the edge from node u of `layer` down to v carries something."""
+def mark_used(state, layer, u, v):
+    """Record that the edge from node u of `layer` down to v carries flow."""
     count = state.edits[0] + 1
     if count < state.most_edits:
         column = ((layer - 1) * state.nodes + v) * state.words + (u >> 6)
         senders = state.used_from[column]
         state.used_from[column] = senders | bit(u)
-        # Written in any case, and counted if it is new: a branch would be hard to guess.
+        # Written in any case, and counted if it is new: a branch would be hard to predict.
         state.edits[count] = (((layer << _NODE_BITS) | u) << _NODE_BITS) | v
         state.edits[0] = count if senders & bit(u) == NONE else count - 1
-    else:  # no place left: the row is restored as a whole
+    else:  # the list is full: all edges of the row are restored
         state.rewritten[layer * state.words + (u >> 6)] |= bit(u)
 
 
-# Both without branches: whether an edge fills up is a coin's toss, and a wrong guess of the
+# Both without branches: whether an edge fills up is random, and a wrong prediction of the
 # processor costs more than all of this.
 
 
@@ -132,22 +132,22 @@ def send(state, layer, u, v, amount):
     number = layer * state.nodes + u
     edge = number * state.nodes + v
     word = number * state.words + (v >> 6)
-    left = state.room[edge] - amount
-    state.room[edge] = left
-    note_use(state, layer, u, v)
+    left = state.residual[edge] - amount
+    state.residual[edge] = left
+    mark_used(state, layer, u, v)
     state.used[word] |= bit(v)
     state.open[word] &= ~(NONE if left > 0.0 else bit(v))
 
 
 @inlined
-def take_off(state, layer, u, v, amount):
+def withdraw(state, layer, u, v, amount):
     """Let `amount` less run over the edge from node u of `layer` down to v."""
     number = layer * state.nodes + u
     edge = number * state.nodes + v
     word = number * state.words + (v >> 6)
     column = ((layer - 1) * state.nodes + v) * state.words + (u >> 6)
-    left = state.room[edge] + amount
-    state.room[edge] = left
+    left = state.residual[edge] + amount
+    state.residual[edge] = left
     is_used = left < state.capacity[edge]
     state.open[word] |= bit(v)
     state.used[word] &= ~(NONE if is_used else bit(v))
@@ -156,10 +156,10 @@ def take_off(state, layer, u, v, amount):
 
 @kernel
 def restore(state, depth, sink, source):
-    """Empty the flow of a climb from node `source` of layer `depth`; False if it was no flow.
+    """Remove the flow from node `source` of layer `depth`; False if it was not a flow.
 
-    Undoes all edits and rewritten rows, and so sees every edge that carries something: each must
-    carry between nothing and its capacity, and each node pass on what it gets.
+    Undoes all edits and rewritten rows, so it visits every edge with flow: each must carry between
+    zero and its capacity, and each node must pass on what it receives.
     """
     nodes = state.nodes
     sound = _undo_edits(state)
@@ -171,12 +171,12 @@ def restore(state, depth, sink, source):
             u = ((w - layer * state.words) << 6) + lowest(rows)
             rows &= rows - ONE
             sound &= _undo_row(state, layer, u)
-    if depth > 2:  # the edges of source and sink are not in `room`
+    if depth > 2:  # the edges of source and sink are not in `residual`
         for k in range(nodes):
             top = (depth * nodes + source) * nodes + k
             into_sink = (nodes + k) * nodes + sink
             state.balance[(depth - 1) * nodes + k] += state.capacity[top] - state.supply[k]
-            state.balance[nodes + k] -= state.capacity[into_sink] - state.sink_room[k]
+            state.balance[nodes + k] -= state.capacity[into_sink] - state.sink_residual[k]
         for number in range(nodes, depth * nodes):
             sound &= state.balance[number] == 0.0
     for number in range(nodes, (depth + 1) * nodes):
@@ -196,11 +196,11 @@ def _undo_edits(state):
         number = layer * nodes + u
         below = (layer - 1) * nodes + v
         full = state.capacity[number * nodes + v]
-        flow = full - state.room[number * nodes + v]
+        flow = full - state.residual[number * nodes + v]
         sound &= 0.0 <= flow <= full
         state.balance[number] -= flow
         state.balance[below] += flow
-        state.room[number * nodes + v] = full
+        state.residual[number * nodes + v] = full
         # Whole words, since all edits of a row are undone before anything reads it again.
         word = number * words + (v >> 6)
         state.open[word] = state.all_open[word]
@@ -218,16 +218,16 @@ def _undo_row(state, layer, u):
     row = number * nodes
     out = 0.0
     least = 0.0
-    least_room = 0.0
+    least_residual = 0.0
     for v in range(nodes):
-        flow = state.capacity[row + v] - state.room[row + v]
+        flow = state.capacity[row + v] - state.residual[row + v]
         least = min(least, flow)
-        least_room = min(least_room, state.room[row + v])
+        least_residual = min(least_residual, state.residual[row + v])
         out += flow
         state.balance[below + v] += flow
-        state.room[row + v] = state.capacity[row + v]
+        state.residual[row + v] = state.capacity[row + v]
     state.balance[number] -= out
     for w in range(number * state.words, (number + 1) * state.words):
         state.open[w] = state.all_open[w]
         state.used[w] = NONE
-    return least == 0.0 and least_room == 0.0
+    return least == 0.0 and least_residual == 0.0

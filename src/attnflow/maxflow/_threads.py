@@ -13,10 +13,10 @@ from attnflow.maxflow._pair import unproved
 
 # Layers that are searched for all sources of the first sink before saturation is tried; every
 # sink corrects it for the next. Five is where real encoders begin to saturate.
-_FIRST_REACH = 5
+_FIRST_SEARCH_DEPTH = 5
 # Pairs times edges below which one thread is quicker than starting others: about six milliseconds
 # of work, measured on attention of 4 to 32 tokens.
-_ALONE = 2**20
+_ONE_THREAD = 2**20
 
 
 class Job(NamedTuple):
@@ -30,11 +30,11 @@ class Job(NamedTuple):
 def solve_jobs(
     net: Network, jobs: Sequence[Job], threads: int | None
 ) -> Iterator[tuple[Job, Floats]]:
-    """Each job with its values (layer, source) in units, as they are solved."""
-    if threads is None and sum(len(job.sources) for job in jobs) * net.capacity.size < _ALONE:
+    """Yield each job with its values (layer, source) in units, in the order they are solved."""
+    if threads is None and sum(len(job.sources) for job in jobs) * net.capacity.size < _ONE_THREAD:
         threads = 1
     workers = min(threads or _cores(), _cores(), len(jobs))  # more than cores gain nothing
-    # Sinks that may take the same saturate at the same layer, so that one foretells the next.
+    # Sinks that may take the same saturate at the same layer, so one predicts the next.
     taking = net.capacity[net.first].sum(axis=0)
     order = sorted(jobs, key=lambda job: float(taking[job.sink]))
     if workers == 1:
@@ -59,30 +59,30 @@ def solve_jobs(
 
 
 class _Solver:
-    """The workspace of one thread, and what it learns from sink to sink."""
+    """The workspace of one thread, and the search depth that was best for its last sink."""
 
     def __init__(self, net: Network) -> None:
         # The kernels are imported where they are needed: they bring Numba's compiler along.
-        from attnflow.maxflow._climb import nothing_known  # noqa: PLC0415
+        from attnflow.maxflow._source import new_sink_bounds  # noqa: PLC0415
         from attnflow.maxflow._state import new_workspace  # noqa: PLC0415
 
         layers, nodes, _ = net.capacity.shape
         self._workspace = new_workspace(net.capacity)
-        self._known = nothing_known(layers, nodes)
+        self._bounds = new_sink_bounds(layers, nodes)
         self._depth, self._first = net.depth, net.first
-        self._reach = min(_FIRST_REACH, net.depth)
+        self._search_depth = min(_FIRST_SEARCH_DEPTH, net.depth)
 
     def solve(self, job: Job) -> Floats:
         """Values (layer, source) of one sink."""
         from attnflow.maxflow._sink import solve_sink  # noqa: PLC0415
 
-        reach = solve_sink(
-            self._workspace, self._known, job.sink, job.sources, self._depth, self._reach
+        search_depth = solve_sink(
+            self._workspace, self._bounds, job.sink, job.sources, self._depth, self._search_depth
         )
-        if reach < 0:
+        if search_depth < 0:
             raise unproved(f"to node {job.sink}", "flow and cut differ")
-        self._reach = reach
-        return self._known.upper[self._first :, job.sources]
+        self._search_depth = search_depth
+        return self._bounds.upper[self._first :, job.sources]
 
 
 def _cores() -> int:

@@ -1,4 +1,4 @@
-"""The arrays that a flow under way is kept in, and how kernels hold them all at once.
+"""The arrays of the current flow, and how kernels pass all of them at once.
 
 Node u of layer y is number `y * nodes + u`. Its row, edges to all nodes of the layer below, starts
 at `number * nodes`; bit sets of nodes take `words` 64-bit words each. Layers are padded to `nodes`
@@ -15,39 +15,39 @@ from attnflow.maxflow._struct import struct_of
 
 
 class Workspace(NamedTuple):
-    """The arrays of a flow under way, one workspace a thread.
+    """The arrays of the current flow, one workspace a thread.
 
-    Invariants between kernels: `0 <= room <= capacity`; what runs over an edge is
-    `capacity - room`; `open` has the bits with room, `used` the bits with flow. `used_from` is
-    `used` by columns, node -> nodes above that send to it; rows named in `rewritten` it may miss or
-    have as they were before, so `used` is asked before it is believed. Every edge that differs from
-    an empty flow is in `edits` or in a row of `rewritten`; every edge in `used_from` is in `edits`.
+    Invariants between kernels: `0 <= residual <= capacity`; the flow over an edge is
+    `capacity - residual`; `open` has the bits with residual capacity, `used` the bits with flow.
+    `used_from` is `used` by columns, node -> nodes above that send to it. It may be out of date for
+    rows named in `rewritten`, so `used` is read before it is relied on. Every edge with flow is in
+    `edits` or in a row of `rewritten`; every edge in `used_from` is in `edits`.
     """
 
     capacity: NDArray[np.float64]  # (layer, node, node below), never written
-    room: NDArray[np.float64]  # like capacity: what can still be sent
+    residual: NDArray[np.float64]  # like capacity: what can still be sent
     all_nodes: NDArray[np.uint64]  # the bits of all nodes of a layer
     all_open: NDArray[np.uint64]  # bits by row: capacity > 0
-    open: NDArray[np.uint64]  # bits by row: room > 0
+    open: NDArray[np.uint64]  # bits by row: residual > 0
     used: NDArray[np.uint64]  # bits by row: flow > 0
     used_from: NDArray[np.uint64]  # bits by column
-    rewritten: NDArray[np.uint64]  # bits by layer: rows changed as a whole
+    rewritten: NDArray[np.uint64]  # bits by layer: rows of which all edges changed
     edits: NDArray[np.int64]  # [0]: how many; then the edges changed one by one
     supply: NDArray[np.float64]  # (node of the top layer): what is left to send
-    sink_room: NDArray[np.float64]  # (node of layer 1): what is left of its edge into the sink
+    sink_residual: NDArray[np.float64]  # (node of layer 1): what is left of its edge into the sink
     sink_open: NDArray[np.uint64]  # its bits
     carried: NDArray[np.float64]  # (node): scratch
     carried_open: NDArray[np.uint64]  # its bits
     zeros: NDArray[np.float64]  # eight of them
     levels: NDArray[np.uint64]  # bits by level and layer: the search's level graph
-    seen: NDArray[np.uint64]  # bits by layer: nodes the search reached
+    visited: NDArray[np.uint64]  # bits by layer: nodes that the search found
     path_layer: NDArray[np.int64]  # (step): the path that is being pushed along
     path_node: NDArray[np.int64]
     path_limit: NDArray[np.float64]
     path_sent: NDArray[np.float64]
-    balance: NDArray[np.float64]  # (layer, node): zero but while a flow is taken down
-    tally: NDArray[np.float64]
-    struct: NDArray[np.int64]  # room for the struct of all of these
+    balance: NDArray[np.float64]  # (layer, node): zero except while a flow is removed
+    totals: NDArray[np.float64]
+    struct: NDArray[np.int64]  # memory for the struct of all of these
 
 
 class NarrowWorkspace(Workspace):

@@ -42,14 +42,14 @@ def flow(
     original code does. The flow of deep layers is often **saturated**: the same for every query.
     Then the layer says which tokens can pass on much, and nothing about the query; the result
     says so in `saturated`. With a single query there is nothing to compare: then it is True where
-    every score has reached its ceiling, the smaller of what the query may take in all and what the
-    token may give in all, which no attention in between can change.
+    every score equals its upper limit, which no attention in between can change: the smaller of
+    what the query's row and what the token's column add up to.
 
     Parameters
     ----------
     x
         The attention of a model, whose `graph()` is used, or a graph. Unbounded edges never limit
-        a flow; a token that is reached over such edges alone has an infinite score.
+        a flow; a token that such edges alone connect to a query has an infinite score.
     layers
         Numbers of the layers, onto + 1…L; by default all.
     queries

@@ -39,7 +39,7 @@ def cut_elsewhere(_flows: list[Any], cut: list[Any]) -> None:
         side[:] = ~side
 
 
-LIES = [
+FAULTS = [
     (nothing_flows, "the flow is 0 and the cut"),
     (over_capacity, "layer 1 carries more than its capacity"),
     (backwards, "layer 1 carries more than its capacity"),
@@ -48,40 +48,40 @@ LIES = [
 ]
 
 
-@pytest.mark.parametrize(("lie", "reason"), LIES, ids=[lie.__name__ for lie, _ in LIES])
+@pytest.mark.parametrize(("fault", "reason"), FAULTS, ids=[fault.__name__ for fault, _ in FAULTS])
 @pytest.mark.parametrize(("layer", "solver"), [(2, "_shallow"), (6, "_deep")])
 def test_a_pair_without_proof_is_an_error(
     monkeypatch: pytest.MonkeyPatch,
     layer: int,
     solver: str,
-    lie: Callable[..., None],
+    fault: Callable[..., None],
     reason: str,
 ):
-    honest: Callable[..., Solved] = getattr(_pair, solver)
+    correct: Callable[..., Solved] = getattr(_pair, solver)
 
-    def lying(*arguments: Any) -> Solved:
-        flows, cut = honest(*arguments)
-        lie(flows, cut)
+    def faulty(*arguments: Any) -> Solved:
+        flows, cut = correct(*arguments)
+        fault(flows, cut)
         return flows, cut
 
     assert af.max_flow(G, source=(layer, 0), sink=1).value > 0
-    monkeypatch.setattr(_pair, solver, lying)
+    monkeypatch.setattr(_pair, solver, faulty)
     with pytest.raises(af.SolverError, match=reason):
         _ = af.max_flow(G, source=(layer, 0), sink=1)
 
 
-# Solvers that start from a wrong workspace: edges have less room than they should, or more, or a
-# bit set hides edges that could carry something. Layer 3 is the narrowest, so that it matters.
+# Solvers that start from a wrong workspace: residual capacities are wrong, or a bit set hides edges
+# that could carry something. Layer 3 is the narrowest, so that it matters.
 
 NARROW = af.AttentionGraph([layer / (1 + 3 * (l == 2)) for l, layer in enumerate(G.layers)])
 
 
-def less_room(workspace: Any, edges: Any) -> None:
-    workspace.room[edges] = np.floor(workspace.room[edges] / 64)
+def less_residual(workspace: Any, edges: Any) -> None:
+    workspace.residual[edges] = np.floor(workspace.residual[edges] / 64)
 
 
-def more_room(workspace: Any, edges: Any) -> None:
-    workspace.room[edges] += workspace.capacity.max()
+def more_residual(workspace: Any, edges: Any) -> None:
+    workspace.residual[edges] += workspace.capacity.max()
 
 
 def hidden_edges(workspace: Any, edges: Any) -> None:
@@ -89,42 +89,42 @@ def hidden_edges(workspace: Any, edges: Any) -> None:
         workspace.open[layer, above, below // 64] &= ~(np.uint64(1) << np.uint64(below % 64))
 
 
-def start_wrong(monkeypatch: pytest.MonkeyPatch, lie: Callable[..., None], edges: Any) -> None:
-    honest = _state.new_workspace
+def start_wrong(monkeypatch: pytest.MonkeyPatch, fault: Callable[..., None], edges: Any) -> None:
+    correct = _state.new_workspace
 
-    def lying(capacity: Any) -> Any:
-        workspace = honest(capacity)
+    def faulty(capacity: Any) -> Any:
+        workspace = correct(capacity)
         # A pair has one layer more, below all others.
         below = len(capacity) - len(edges)
-        lie(workspace, np.pad(edges, [(below, 0), (0, 0), (0, 0)]))
+        fault(workspace, np.pad(edges, [(below, 0), (0, 0), (0, 0)]))
         return workspace
 
-    monkeypatch.setattr(_state, "new_workspace", lying)
+    monkeypatch.setattr(_state, "new_workspace", faulty)
 
 
-@pytest.mark.parametrize("lie", [less_room, more_room])
+@pytest.mark.parametrize("fault", [less_residual, more_residual])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_scores_without_proof_are_an_error(
-    monkeypatch: pytest.MonkeyPatch, lie: Callable[..., None], threads: int
+    monkeypatch: pytest.MonkeyPatch, fault: Callable[..., None], threads: int
 ):
     edges = np.zeros((7, 8, 8), dtype=bool)
     edges[3] = True
-    start_wrong(monkeypatch, lie, edges)
+    start_wrong(monkeypatch, fault, edges)
     with pytest.raises(af.SolverError, match="has no proof"):
         _ = af.flow(NARROW, threads=threads)
     with pytest.raises(af.SolverError, match="has no proof"):
         _ = af.max_flow(NARROW, source=(6, 0), sink=1)
 
 
-@pytest.mark.parametrize("lie", [less_room, more_room, hidden_edges])
-def test_scores_are_right_or_an_error(lie: Callable[..., None]):
+@pytest.mark.parametrize("fault", [less_residual, more_residual, hidden_edges])
+def test_scores_are_right_or_an_error(fault: Callable[..., None]):
     expected = af.flow(NARROW).scores
     caught = 0
     for seed in range(30):
         rng = np.random.default_rng(seed)
         edges = rng.random((7, 8, 8)) < rng.choice([0.01, 0.1, 0.5])
         with pytest.MonkeyPatch.context() as patch:
-            start_wrong(patch, lie, edges)
+            start_wrong(patch, fault, edges)
             try:
                 scores = af.flow(NARROW, threads=1).scores
             except af.SolverError:
@@ -136,11 +136,11 @@ def test_scores_are_right_or_an_error(lie: Callable[..., None]):
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_sink_that_fails_fails_the_whole(monkeypatch: pytest.MonkeyPatch, threads: int):
-    honest = _sink.solve_sink
+    correct = _sink.solve_sink
 
-    def lying(workspace: Any, known: Any, sink: int, *rest: Any) -> Any:
-        return -1 if sink == 5 else honest(workspace, known, sink, *rest)
+    def faulty(workspace: Any, bounds: Any, sink: int, *rest: Any) -> Any:
+        return -1 if sink == 5 else correct(workspace, bounds, sink, *rest)
 
-    monkeypatch.setattr(_sink, "solve_sink", lying)
+    monkeypatch.setattr(_sink, "solve_sink", faulty)
     with pytest.raises(af.SolverError, match=r"to node 5 has no proof.*please report"):
         _ = af.flow(G, threads=threads)
