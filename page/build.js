@@ -5,7 +5,7 @@
  */
 
 import { mkdir, readFile, writeFile } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { basename, join } from "node:path";
 import { build, transform } from "esbuild";
 
 const here = import.meta.dirname;
@@ -35,7 +35,9 @@ const sharedWidget = {
 
 const { outputFiles } = await build({
   absWorkingDir: here,
-  entryPoints: ["page.js", "widget.js", "app.js", "page.css", "app.css", "page.html", "app.html"].map((f) => `src/${f}`),
+  entryPoints: ["page.js", "widget.js", "app.js", "page.css", "app.css", "page.html", "app.html"].map(
+    (f) => `src/${f}`,
+  ),
   outdir: OUT,
   bundle: true,
   minify: true,

@@ -1,226 +1,268 @@
 /**
- * The app: a text and a model in, the interactive page out.
+ * The app: a form for text and model, and the interactive page of the result.
  *
- * All that is shown is in the link, behind the #, which browsers keep to themselves: the text stands
- * in no log of any server.
+ * The link contains text, model and view after the #, which browsers do not send: no server logs the text.
  */
 
-import { putHash } from "./ui/link.js";
+/** @import { PageData, Prediction } from "./types.js" */
+
+import { replaceHash } from "./ui/dom.js";
 import { mount } from "./widget.js";
 
-const AWAY = "the app does not answer; start it again where it was started: attnflow serve";
-const SHOW_WORK_AFTER = 200; // milliseconds; chosen: what is quicker would only flicker
+const UNREACHABLE = "the server does not respond; restart it with: attnflow serve";
+/** Milliseconds until progress is shown; chosen: for shorter work it would only flicker. */
+const PROGRESS_DELAY = 200;
 
-const part = (name) => document.getElementById(name);
-let underWay = null; // the AbortController of the request that is being answered
-let shown = null; // { text, model, handle } of the picture that is there
+/** @typedef {{ text: string, model: string, view: string }} Request */
+/** @typedef {{ state: string, done: number, total: number }} Progress */
+/** @typedef {{ model: string, page: PageData, prediction: Prediction, unknown: Record<string, string> }} Result */
 
-/* The link ---------------------------------------------------------------------------------- */
+/**
+ * @template {HTMLElement} T
+ * @param {string} id
+ * @param {new () => T} type
+ */
+function byId(id, type) {
+  const element = document.getElementById(id);
+  if (!(element instanceof type)) throw new TypeError(`the page has no ${type.name} #${id}`);
+  return element;
+}
 
-function fromLink() {
+const form = byId("form", HTMLFormElement);
+const textInput = byId("text", HTMLTextAreaElement);
+const modelSelect = byId("model", HTMLSelectElement);
+const cancelButton = byId("cancel", HTMLButtonElement);
+const progressRow = byId("progress", HTMLDivElement);
+const progressBar = byId("bar", HTMLProgressElement);
+const progressText = byId("step", HTMLSpanElement);
+const statusText = byId("status", HTMLParagraphElement);
+const errorText = byId("error", HTMLParagraphElement);
+const resultSection = byId("result", HTMLElement);
+
+/** @type {AbortController | null} of the request that is running */
+let current = null;
+/** @type {{ text: string, model: string, view: import("./widget.js").Mounted } | null} */
+let shown = null;
+
+/* The link */
+
+/** @returns {Request} */
+function readLink() {
   const fields = new URLSearchParams(location.hash.slice(1));
   return { text: fields.get("text") ?? "", model: fields.get("model") ?? "", view: fields.get("view") ?? "" };
 }
 
-function toLink({ text, model, view }) {
-  const fields = new URLSearchParams({ model, text });
-  if (view) fields.set("view", view);
-  return `#${fields}`;
+/** @type {(request: Request) => string} */
+function linkOf({ text, model, view }) {
+  return `#${new URLSearchParams({ model, text, ...(view && { view }) })}`;
 }
 
-/* The answer -------------------------------------------------------------------------------- */
+/* The server */
 
-/** What comes over the network; that it does not come is said in every browser otherwise. */
-async function arrived(coming) {
+/**
+ * Await a network operation; all browsers get the same error message.
+ *
+ * @template T
+ * @param {Promise<T>} promise
+ */
+async function network(promise) {
   try {
-    return await coming;
-  } catch (reason) {
-    throw reason.name === "AbortError" ? reason : new Error(AWAY, { cause: reason });
+    return await promise;
+  } catch (error) {
+    throw error instanceof Error && error.name === "AbortError" ? error : new Error(UNREACHABLE, { cause: error });
   }
 }
 
-async function* linesOf(response) {
-  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+/** Read lines of JSON. @param {Response} response */
+async function* readLines(response) {
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
-  for (;;) {
-    const { value, done } = await arrived(reader.read());
+  while (reader) {
+    const { value, done } = await network(reader.read());
     if (done) return;
     const lines = (rest + value).split("\n");
-    rest = lines.pop();
+    rest = lines.pop() ?? "";
     for (const line of lines) yield JSON.parse(line);
   }
 }
 
-/** The answer to a text; `onStep` is told how far it is. What goes wrong is an Error in plain words. */
-async function answer({ text, model }, signal, onStep) {
-  const asked = {
-    method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ text, ...(model ? { model } : {}), page: true }),
-    signal,
-  };
-  const response = await arrived(fetch("/api/explain/stream", asked));
-  if (!response.ok) throw new Error(await reasonOf(response));
-  for await (const line of linesOf(response)) {
-    if (line.progress) onStep(line.progress);
+/** Return the result for a text; errors have messages for users.
+ * @type {(request: Request, signal: AbortSignal) => Promise<Result>} */
+async function explain({ text, model }, signal) {
+  const response = await network(
+    fetch("/api/explain/stream", {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ text, ...(model && { model }), page: true }),
+      signal,
+    }),
+  );
+  if (!response.ok) throw new Error(await errorOf(response));
+  for await (const line of readLines(response)) {
+    if (line.progress) showProgress(line.progress);
     if (line.error) throw new Error(line.error.message);
     if (line.result) return line.result;
   }
-  throw new Error("the app broke off in the middle of its answer; try again");
+  throw new Error("the connection closed before the result was complete; try again");
 }
 
-async function reasonOf(response) {
+/** @type {(response: Response) => Promise<string>} */
+async function errorOf(response) {
   try {
     return (await response.json()).error.message;
   } catch {
-    return `the app answered with the status ${response.status}; try again`;
+    return `the server responded with status ${response.status}; try again`;
   }
 }
 
-/* What people see --------------------------------------------------------------------------- */
+/* The page */
 
-/** Say something to screen readers, and to all where nothing else on the page shows it. */
-function say(sentence, { seen = false } = {}) {
-  part("status").classList.toggle("unseen", !seen);
-  part("status").textContent = sentence;
+/** Announce a sentence to screen readers; `visible` if nothing else on the page shows it.
+ * @type {(sentence: string, visible?: boolean) => void} */
+function announce(sentence, visible = false) {
+  statusText.classList.toggle("visually-hidden", !visible);
+  statusText.textContent = sentence;
 }
 
-function complain({ message }) {
-  part("wrong").textContent = `${message.charAt(0).toUpperCase()}${message.slice(1)}.`;
+/** @param {string} message */
+function showError(message) {
+  errorText.textContent = `${message.charAt(0).toUpperCase()}${message.slice(1)}.`;
 }
 
-function showStep({ state, done, total }) {
-  const bar = part("bar");
+/** @param {Progress} progress */
+function showProgress({ state, done, total }) {
   if (state === "waiting" || total === 0) {
-    bar.removeAttribute("value");
-    part("step").textContent = state === "waiting" ? "Others are before you" : "Beginning";
+    progressBar.removeAttribute("value");
+    progressText.textContent = state === "waiting" ? "Waiting for other requests" : "Starting";
     return;
   }
-  bar.max = total;
-  bar.value = done;
-  part("step").textContent = `Step ${Math.min(done + 1, total)} of ${total}`;
+  progressBar.max = total;
+  progressBar.value = done;
+  progressText.textContent = `Step ${Math.min(done + 1, total)} of ${total}`;
 }
 
-function showWork(working) {
-  const focused = document.activeElement === part("cancel");
-  part("work").hidden = !working;
-  part("cancel").hidden = !working;
-  if (working) part("result").setAttribute("aria-busy", "true");
-  else part("result").removeAttribute("aria-busy");
-  if (!working && focused) part("text").focus();
+/** @param {boolean} busy */
+function setBusy(busy) {
+  const focused = document.activeElement === cancelButton;
+  progressRow.hidden = cancelButton.hidden = !busy;
+  if (busy) resultSection.setAttribute("aria-busy", "true");
+  else resultSection.removeAttribute("aria-busy");
+  if (!busy && focused) textInput.focus();
 }
 
-function clear() {
-  shown?.handle.destroy();
+function clearResult() {
+  shown?.view.destroy();
   shown = null;
-  part("result").replaceChildren();
+  resultSection.replaceChildren();
 }
 
-function show({ text, model, view }, result) {
-  clear();
-  const place = part("result").appendChild(document.createElement("div"));
-  const linkOf = (state) => toLink({ text, model, view: state });
-  const handle = mount(place, result.page, { state: view, linkOf, onState: (state) => putHash(linkOf(state)) });
-  shown = { text, model, handle };
-  const { label, probabilities } = result.prediction;
-  const unknown = [...new Set(Object.values(result.unknown))];
-  const words = unknown.length ? ` The model does not know: ${unknown.join(", ")}.` : "";
-  say(`The model answers ${label}, ${Math.round(100 * probabilities[label])} %.${words}`, { seen: words !== "" });
+/** @type {(request: Request, result: Result) => void} */
+function showResult({ text, view }, { model, page, prediction, unknown }) {
+  clearResult();
+  /** @type {(state: string) => string} */
+  const stateLink = (state) => linkOf({ text, model, view: state });
+  const options = {
+    state: view,
+    linkOf: stateLink,
+    onState: (/** @type {string} */ state) => replaceHash(stateLink(state)),
+  };
+  shown = { text, model, view: mount(resultSection, page, options) };
+  const { label, probabilities } = prediction;
+  const words = [...new Set(Object.values(unknown))].join(", ");
+  const note = words && ` Not in the vocabulary: ${words}.`;
+  announce(`The model predicts ${label}, ${Math.round(100 * probabilities[label])} %.${note}`, words !== "");
   document.title = `${text.slice(0, 60)} · attnflow`;
 }
 
-/* From a request to its picture --------------------------------------------------------------- */
+/* Requests */
 
-async function run(wanted) {
-  underWay?.abort();
-  const mine = new AbortController();
-  underWay = mine;
-  part("wrong").textContent = "";
-  showStep({ state: "working", done: 0, total: 0 });
-  const soon = setTimeout(() => {
-    showWork(true);
-    say("Working.");
-  }, SHOW_WORK_AFTER);
+/** @param {Request} request */
+async function run(request) {
+  current?.abort();
+  const controller = new AbortController();
+  current = controller;
+  errorText.textContent = "";
+  showProgress({ state: "working", done: 0, total: 0 });
+  const timer = setTimeout(() => {
+    setBusy(true);
+    announce("Working.");
+  }, PROGRESS_DELAY);
   try {
-    const result = await answer(wanted, mine.signal, showStep);
-    if (underWay === mine) show({ ...wanted, model: result.model }, result);
-  } catch (reason) {
-    if (underWay !== mine) return; // another request took over
-    clear();
-    say(mine.signal.aborted ? "Cancelled." : "", { seen: true });
-    if (!mine.signal.aborted) complain(reason);
+    const result = await explain(request, controller.signal);
+    if (current === controller) showResult(request, result);
+  } catch (error) {
+    if (current !== controller) return; // a newer request runs
+    const { aborted } = controller.signal;
+    clearResult();
+    announce(aborted ? "Cancelled." : "", true);
+    if (!aborted) showError(error instanceof Error ? error.message : String(error));
   } finally {
-    clearTimeout(soon);
-    if (underWay === mine) {
-      underWay = null;
-      showWork(false);
+    clearTimeout(timer);
+    if (current === controller) {
+      current = null;
+      setBusy(false);
     }
   }
 }
 
+/** @param {Event} event */
 function submit(event) {
-  event?.preventDefault();
-  const wanted = { text: part("text").value, model: part("model").value, view: "" };
-  if (wanted.text.trim() === "") {
-    underWay?.abort();
-    complain(new Error("there is no text yet; type a sentence"));
-    part("text").focus();
+  event.preventDefault();
+  const request = { text: textInput.value, model: modelSelect.value, view: "" };
+  if (request.text.trim() === "") {
+    current?.abort();
+    showError("the text is empty; type a sentence");
+    textInput.focus();
     return;
   }
-  const link = toLink(wanted);
+  const link = linkOf(request);
   if (link !== location.hash) history.pushState(null, "", link);
-  void run(wanted);
+  void run(request);
 }
 
-/** Show what the link says: when the app opens, and when people go back or paste another link. */
-function follow() {
-  const wanted = fromLink();
-  part("text").value = wanted.text;
-  if (wanted.model) chooseModel(wanted.model);
-  if (wanted.text === "") {
-    leave();
-    clear();
-    say("");
-    part("wrong").textContent = "";
+/** Show the content of the link: at the start, after going back, and when a link is pasted. */
+function followLink() {
+  const request = readLink();
+  textInput.value = request.text;
+  if (request.model) selectModel(request.model);
+  if (request.text === "") {
+    // Without a message: the user left the request.
+    const left = current;
+    current = null;
+    left?.abort();
+    setBusy(false);
+    clearResult();
+    announce("");
+    errorText.textContent = "";
     document.title = "attnflow";
-    return;
-  }
-  const there = shown !== null && underWay === null && shown.text === wanted.text && shown.model === part("model").value;
-  if (there) shown.handle.show(wanted.view);
-  else void run(wanted);
+  } else if (shown && !current && shown.text === request.text && shown.model === modelSelect.value) {
+    shown.view.show(request.view);
+  } else void run(request);
 }
 
-/** Let go of the request that runs, without a word: people went away from it. */
-function leave() {
-  const left = underWay;
-  underWay = null;
-  left?.abort();
-  showWork(false);
+/** @param {string} name */
+function selectModel(name) {
+  // A link may name a model that the server does not have; the result is then an error that says so.
+  if (![...modelSelect.options].some(({ value }) => value === name)) modelSelect.add(new Option(name, name));
+  modelSelect.value = name;
 }
 
-function chooseModel(name) {
-  const select = part("model");
-  // A link may name a model that this app does not have; the answer then says so.
-  if (![...select.options].some((option) => option.value === name)) select.add(new Option(name, name));
-  select.value = name;
-}
-
-async function begin() {
-  part("ask").addEventListener("submit", submit);
-  part("cancel").addEventListener("click", () => underWay?.abort());
-  part("text").addEventListener("keydown", (event) => {
+async function start() {
+  form.addEventListener("submit", submit);
+  cancelButton.addEventListener("click", () => current?.abort());
+  textInput.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) submit(event);
   });
-  globalThis.addEventListener("popstate", follow);
+  addEventListener("popstate", followLink);
   try {
-    const response = await arrived(fetch("/api/models"));
-    if (!response.ok) throw new Error(await reasonOf(response));
-    for (const { name } of (await response.json()).models) part("model").add(new Option(name, name));
-  } catch (reason) {
-    complain(reason);
+    const response = await network(fetch("/api/models"));
+    if (!response.ok) throw new Error(await errorOf(response));
+    for (const { name } of (await response.json()).models) modelSelect.add(new Option(name, name));
+  } catch (error) {
+    showError(error instanceof Error ? error.message : String(error));
     return;
   }
-  if (location.hash.length > 1) follow();
+  if (location.hash.length > 1) followLink();
 }
 
-void begin();
+void start();

@@ -1,23 +1,26 @@
-/** The page of one file: its data stands in a script element, its state after the # of its address. */
+/** The page as one file: its data is in a script element, its state in the address after the #. */
 
-import { putHash } from "./ui/link.js";
+import { replaceHash } from "./ui/dom.js";
 import { mount } from "./widget.js";
 
-const ownData = JSON.parse(document.getElementById("attnflow-data").textContent);
-// A page in a notebook's frame has no address of its own: it keeps its state to itself, and tells the frame its height.
-const hasAddress = location.protocol !== "about:";
-const hashOf = (state) => `#${state}`;
-const ownPage = mount(document.getElementById("attnflow"), ownData, {
-  heading: 1,
-  state: location.hash.slice(1),
-  ...(hasAddress ? { onState: (state) => putHash(hashOf(state)), linkOf: hashOf } : {}),
-});
 const { body } = document;
-// One more than it is rounded to, or a bar for scrolling might come.
-const tellHeight = () => parent.postMessage(body.offsetHeight + 1, "*");
-if (!hasAddress) {
-  new ResizeObserver(tellHeight).observe(body);
-  // The frame asks once it listens: what was told before is lost.
-  addEventListener("message", tellHeight);
+const data = JSON.parse(document.getElementById("attnflow-data")?.textContent ?? "");
+const readState = () => location.hash.slice(1);
+const linkOf = (/** @type {string} */ state) => `#${state}`;
+const onState = (/** @type {string} */ state) => replaceHash(linkOf(state));
+// A page in a frame of a notebook has no address of its own. It sends its height to the notebook instead.
+const inFrame = location.protocol === "about:";
+const mounted = mount(document.getElementById("attnflow") ?? body, data, {
+  heading: 1,
+  state: readState(),
+  ...(inFrame ? {} : { onState, linkOf }),
+});
+addEventListener("hashchange", () => mounted.show(readState()));
+
+if (inFrame) {
+  // One more pixel than the rounded height, or there might be a scroll bar.
+  const sendHeight = () => parent.postMessage(body.offsetHeight + 1, "*");
+  new ResizeObserver(sendHeight).observe(body);
+  // The notebook asks once it listens: earlier messages are lost.
+  addEventListener("message", sendHeight);
 }
-addEventListener("hashchange", () => ownPage.show(location.hash.slice(1)));

@@ -1,29 +1,25 @@
 /**
- * Where the page begins: a document shown inside an element, of a page, of the app or of a notebook.
+ * Show a document inside an element of a page, of the app or of a notebook.
  *
- * Everything stands in a shadow root, so that styles neither leak in nor out.
+ * All of it is in a shadow root, so that styles neither leak in nor out.
  */
 
-import { make } from "./ui/dom.js";
-import { Page } from "./ui/view.js";
+/** @import { PageData } from "./types.js" */
+
 import frameStyle from "./style/frame.css";
 import panelStyle from "./style/panels.css";
 import textStyle from "./style/text.css";
 import toolbarStyle from "./style/toolbar.css";
+import { make } from "./ui/dom.js";
+import { View } from "./ui/view.js";
 
-/**
- * Show a document inside an element.
- *
- * @param {HTMLElement} element
- * @param {object} data the document, version 1
- * @param {object} [options]
- * @param {string} [options.state] what a link carried
- * @param {(state: string) => void} [options.onState] called with the new state when it changes
- * @param {(state: string) => string} [options.linkOf] the part of the address from its # on that carries
- *   a state; a page without it has no link to copy
- * @param {number} [options.heading] level of the title's heading; 2 where a page around it has a title
- * @returns {{destroy: () => void, show: (state: string) => void}}
- */
+/** The version of documents that this script reads. */
+const VERSION = 1;
+
+/** @typedef {{ destroy: () => void, show: (state: string) => void }} Mounted */
+
+/** Show a document inside an element.
+ * @type {(element: HTMLElement, data: PageData, options?: import("./ui/view.js").ViewOptions) => Mounted} */
 export function mount(element, data, options = {}) {
   const host = make("div");
   element.append(host);
@@ -31,26 +27,42 @@ export function mount(element, data, options = {}) {
   const sheet = new CSSStyleSheet();
   sheet.replaceSync(frameStyle + toolbarStyle + panelStyle + textStyle);
   root.adoptedStyleSheets = [sheet];
-  if (data.version !== 1) {
-    const came = `This page reads documents of version 1, and version ${data.version} came; make the page again.`;
-    root.append(make("p", { class: "wrong", role: "alert" }, came));
+  if (data.version !== VERSION) {
+    const message = `Expected a document of version ${VERSION}, got version ${data.version}. Create the page again.`;
+    root.append(make("p", { class: "error", role: "alert" }, message));
     return { destroy: () => host.remove(), show: () => {} };
   }
-  const page = new Page(root, data, options);
-  return { destroy: () => (page.destroy(), host.remove()), show: (state) => page.show(state) };
+  const view = new View(root, data, options);
+  return {
+    destroy: () => {
+      view.destroy();
+      host.remove();
+    },
+    show: (state) => view.show(state),
+  };
 }
 
-/** In a notebook the state stays with the widget, as there is no link. */
+/**
+ * The part of anywidget's model that is used.
+ *
+ * @typedef {object} Model
+ * @property {(name: "data") => string} get
+ * @property {(event: string, listener: () => void) => void} on
+ * @property {(event: string, listener: () => void) => void} off
+ */
+
+/** Show a widget in a notebook; there is no link, so the state is not stored.
+ * @type {(widget: { model: Model, el: HTMLElement }) => () => void} */
 function render({ model, el }) {
-  let page = mount(el, JSON.parse(model.get("data")));
-  const renew = () => {
-    page.destroy();
-    page = mount(el, JSON.parse(model.get("data")));
+  let mounted = mount(el, JSON.parse(model.get("data")));
+  const update = () => {
+    mounted.destroy();
+    mounted = mount(el, JSON.parse(model.get("data")));
   };
-  model.on("change:data", renew);
+  model.on("change:data", update);
   return () => {
-    model.off("change:data", renew);
-    page.destroy();
+    model.off("change:data", update);
+    mounted.destroy();
   };
 }
 

@@ -195,13 +195,13 @@ def test_steps_are_told_up_to_the_last(verb_number: Loaded, page: bool) -> None:
     told: list[JobProgress] = []
     _ = compute(question, verb_number, Limits(), told.append)
     assert told[0] == JobProgress("working")  # how many steps there are is not known yet
-    steps = 3 + 3 + 7  # attention, prediction and gradient; methods; tokens
+    steps = 2 + 7 + 3  # attention and gradient; tokens; methods
     assert {each.total for each in told[1:]} == {steps + page}
     # What comes before blank-out is told again at its begin, and its tokens go in one batch; the
     # page is the last step, and its own work is told while it is under way.
     counts = [each.done for each in told[1:]]
-    assert counts[:8] == [1, 2, 3, 4, 5, 5, 12, 13]
-    assert (set(counts[8:]) == {steps}) == page
+    assert counts[:7] == [1, 1, 8, 9, 10, 11, 12]
+    assert (set(counts[7:]) == {steps}) == page
 
 
 def test_a_page_that_nobody_waits_for_is_not_worked_out(verb_number: Loaded) -> None:
@@ -210,7 +210,7 @@ def test_a_page_that_nobody_waits_for_is_not_worked_out(verb_number: Loaded) -> 
 
     def report(progress: JobProgress) -> None:
         told.append(progress)
-        if [each.done for each in told].count(13) == 2:
+        if [each.done for each in told].count(12) == 2:
             raise JobCancelled
 
     with pytest.raises(JobCancelled):

@@ -44,7 +44,7 @@ class Tab:
         return drawn
 
     def complaint(self) -> str:
-        said = self.page.locator("#wrong:not(:empty)")
+        said = self.page.locator("#error:not(:empty)")
         said.wait_for()
         return said.text_content()
 
@@ -64,7 +64,7 @@ def test_a_sentence_typed_is_a_picture(served: Any, tab: Tab) -> None:
     result = tab.shown()
     result.get_by_text("Attention rollout").first.wait_for()
     assert "plural" in result.inner_text()
-    assert "The model answers plural" in tab.page.locator("#status").text_content()
+    assert "The model predicts plural" in tab.page.locator("#status").text_content()
     assert tab.page.title().startswith(TEXT)
     assert result.locator("svg, canvas").count() >= 3
 
@@ -160,19 +160,19 @@ def test_another_question_takes_the_place_of_the_first(served: Any, gated: Any, 
     tab.ask("the key to the cabinets")
     assert "the key to the cabinets" in tab.shown().inner_text()
     assert job.cancelled.wait(30)
-    assert tab.page.locator("#wrong").text_content() == ""
+    assert tab.page.locator("#error").text_content() == ""
 
 
 def test_what_is_wrong_is_said_in_plain_words(served: Any, tab: Tab) -> None:
     tab.page.goto(served(characters=20).address)
     tab.page.click("#explain")
-    assert tab.complaint() == "There is no text yet; type a sentence."
+    assert tab.complaint() == "The text is empty; type a sentence."
     tab.ask("a text of more than twenty characters")
     tab.page.get_by_text("at most 20 ").wait_for()
     assert tab.page.locator("#result .attnflow").count() == 0
     tab.ask("the keys")
     _ = tab.shown()
-    assert tab.page.locator("#wrong").text_content() == ""
+    assert tab.page.locator("#error").text_content() == ""
     # The browser itself notes the answer 422; it is the only thing it notes.
     assert [said for said in tab.wrong if "422" not in said] == []
     tab.wrong.clear()
@@ -184,7 +184,7 @@ def test_an_app_that_is_gone_is_said_to_be_gone(served: Any, tab: Tab) -> None:
     tab.page.locator("#model option").first.wait_for(state="attached")
     tab.context.set_offline(True)
     tab.ask(TEXT)
-    assert "The app does not answer" in tab.complaint()
+    assert "The server does not respond" in tab.complaint()
     tab.wrong.clear()  # the browser notes that it is offline
 
 

@@ -60,10 +60,10 @@ def test_only_what_the_network_does_is_told_as_an_app_that_does_not_answer(
     ):
         page = app(explain)
         page.goto(ASKED)
-        page.locator("#wrong:not(:empty)").wait_for()
-        said.append(page.locator("#wrong").inner_text())
-    assert said[0].startswith("The app does not answer; start it again")
-    assert "does not answer" not in said[1]
+        page.locator("#error:not(:empty)").wait_for()
+        said.append(page.locator("#error").inner_text())
+    assert said[0].startswith("The server does not respond; restart it")
+    assert "does not respond" not in said[1]
 
 
 def test_going_back_from_a_request_that_runs_leaves_an_empty_page(app: Any) -> None:

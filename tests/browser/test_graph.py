@@ -43,13 +43,13 @@ def test_what_runs_down_the_edges_of_rollout_adds_up(attention: Any, modules: An
     sums = modules.evaluate(
         """async (data) => {
             const { Scores } = await import("/compute/scores.js");
-            const { Slices } = await import("/compute/scheduler.js");
+            const { Scheduler } = await import("/compute/scheduler.js");
             const { Level } = await import("/compute/level.js");
-            const { traced } = await import("/compute/highlight.js");
-            const scores = new Scores(data, new Slices(() => {}));
+            const { nodeEdges } = await import("/compute/highlight.js");
+            const scores = new Scores(data, new Scheduler(() => {}));
             const at = { layer: 3, node: 2 };
             const level = new Level(data, false);
-            const blocks = traced(scores, "rollout", level, at, 4, scores.defaults, 0);
+            const blocks = nodeEdges(scores, "rollout", level, at, 4, scores.defaults, 0);
             return blocks.map(({ from, values }) => [from, values.reduce((a, b) => a + b, 0)]);
         }""",
         page_data(attention),
@@ -68,7 +68,7 @@ def test_a_click_pins_a_node_and_escape_lets_go(view: Any, attention: Any) -> No
     assert len(seen.lines("raw")) == 2 * N
     assert "pin=3.5" in seen.state()
     assert seen.caption().startswith("Layer 3, position 5 on")
-    seen.page.locator(".stage").focus()
+    seen.page.locator(".panels").focus()
     seen.page.keyboard.press("Escape")
     seen.settled()
     assert "pin" not in seen.state()
@@ -108,7 +108,7 @@ def test_a_pinned_pair_shows_its_flow_and_its_cut(view: Any, attention: Any) -> 
 
 def test_keys_move_over_layers_and_tokens(view: Any, attention: Any) -> None:
     seen = view(attention)
-    seen.page.locator(".stage").focus()
+    seen.page.locator(".panels").focus()
     press = seen.page.keyboard.press
     press("ArrowDown")
     press("ArrowRight")
@@ -139,7 +139,7 @@ def test_the_graph_is_one_stop_of_the_tab_key(view: Any, attention: Any) -> None
     inside = "document.querySelector('#attnflow > div').shadowRoot.activeElement"
     seen.page.get_by_role("button", name="Copy link").focus()
     seen.page.keyboard.press("Tab")
-    assert seen.page.evaluate(f"{inside}.className") == "stage"
+    assert seen.page.evaluate(f"{inside}.className") == "panels"
     assert seen.page.evaluate(f"getComputedStyle({inside}).outlineStyle") == "solid"
     seen.page.keyboard.press("Tab")
     assert seen.page.evaluate(f"{inside} === null")
@@ -201,7 +201,7 @@ def test_saturated_flow_is_said_to_be(view: Any, attention: Any) -> None:
 def test_flow_of_all_positions_is_drawn_as_shares(view: Any, attention: Any) -> None:
     strongest = af.flow(attention).normalized().scores.max()
     assert f"{strongest:.3f}" in view(attention).panel("flow").locator(".legend").inner_text()
-    assert "shares of what each takes" in view(attention).notes("flow")
+    assert "shares of the sum of each position" in view(attention).notes("flow")
     assert "shares of" not in view(attention, state="pin=3.0").notes("flow")
 
 
@@ -243,8 +243,8 @@ def test_what_was_left_half_made_is_made_when_it_is_seen_again(view: Any) -> Non
 def test_flow_of_some_positions_is_said_to_be_of_some(view: Any) -> None:
     """66 tokens: a position can be solved here, all of them would take too long."""
     seen = view(random_attention(6, 1, 66))
-    assert "Drawn for the positions that have been solved" in seen.notes("flow")
-    drawn = "Drawn for the positions"
+    assert "Only solved positions are drawn" in seen.notes("flow")
+    drawn = "Only solved positions"
     assert drawn not in view(random_attention(2, 1, 20), flow_queries=[0]).notes("flow")
 
 
@@ -262,10 +262,10 @@ def test_flow_that_the_document_lacks_is_solved_for_all_positions(
 @pytest.mark.parametrize(
     ("state", "unit"),
     [
-        ("", "share of its position"),
+        ("", "share of the row sum"),
         ("layer=3&pin=3.0", "flow to the token"),
-        ("layer=3&pin=3.0&normal=1", "share of its position"),
-        ("layer=3&pin=3.0&sink=4", "flow over the edge"),
+        ("layer=3&pin=3.0&normal=1", "share of the row sum"),
+        ("layer=3&pin=3.0&sink=4", "flow on the edge"),
     ],
 )
 def test_the_legend_says_what_its_numbers_are(
@@ -285,7 +285,7 @@ def test_a_pinned_pair_is_read_out_with_its_flow(view: Any, attention: Any) -> N
 def test_notes_are_read_out_outside_the_picture(view: Any, attention: Any) -> None:
     seen = view(attention)
     outside = seen.page.get_by_role("region", name="Notes")
-    outside.get_by_text("Attention flow: Edges of all positions").wait_for()
+    outside.get_by_text("Attention flow: Edges are drawn as shares").wait_for()
     assert outside.evaluate("(e) => e.closest('[role=application]') === null")
 
 

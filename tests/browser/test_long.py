@@ -36,8 +36,8 @@ def test_weak_edges_are_left_out_and_counted(view: Any, html: str) -> None:
     seen = view(html)
     assert seen.panel("raw").locator("canvas").count() == 1
     note = seen.notes("raw")
-    assert "edges are left out; they carry" in note
-    assert int(note.split("weakest ")[1].split(" edges")[0].replace("\u202f", "")) > 3_000_000
+    assert "weakest edges are not drawn; they carry" in note
+    assert int(note.split("The ")[1].split(" weakest")[0].replace("\u202f", "")) > 3_000_000
 
 
 def test_panels_out_of_sight_are_drawn_when_they_come_into_sight(view: Any, html: str) -> None:
@@ -60,7 +60,7 @@ def test_zoom_makes_room_for_labels_and_scrolls(view: Any, html: str) -> None:
         seen.settled()
     assert scroller.evaluate("(e) => e.scrollWidth > 4 * e.clientWidth")
     assert seen.page.evaluate("document.documentElement.scrollWidth") == 1280
-    seen.page.locator(".stage").focus()
+    seen.page.locator(".panels").focus()
     seen.page.keyboard.press("End")
     seen.settled()
     assert seen.caption().startswith("Layer 12, position 511 token511")

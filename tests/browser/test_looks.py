@@ -39,7 +39,15 @@ def test_text_can_be_read_on_its_ground(view: Any, attention: Any, scheme: str) 
         "(e) => getComputedStyle(e).backgroundColor"
     )
     assert ground == {"light": "rgb(255, 255, 255)", "dark": "rgb(22, 25, 29)"}[scheme]
-    for selector in ("h1", "h2", ".read", ".explained", ".caption", "legend", ".segments span"):
+    for selector in (
+        "h1",
+        "h2",
+        ".input-text",
+        ".description",
+        ".caption",
+        "legend",
+        ".segments span",
+    ):
         assert _contrast(seen, selector) >= 4.5, selector
 
 
@@ -62,7 +70,8 @@ def test_nothing_is_wider_than_a_small_screen(
     assert seen.page.evaluate("document.documentElement.scrollWidth") == width
     outside = seen.page.locator(".attnflow").evaluate(
         """(root, width) => [...root.querySelectorAll("*")]
-        .filter((each) => !each.closest(".scroller, .table, .unseen, .segments input, .tooltip"))
+        .filter((each) => !each.closest(".scroller, .table, .visually-hidden, .segments input"))
+        .filter((each) => !each.closest(".tooltip"))
         .filter((each) => each.getBoundingClientRect().right > width + 0.5)
         .map((each) => each.outerHTML.slice(0, 80))""",
         width,
@@ -76,15 +85,15 @@ def test_help_is_that_of_the_view(view: Any, attention: Any, shown: str) -> None
     seen.page.locator(f"input[value={shown}]").check(force=True)
     seen.settled()
     starts = {
-        "graph": "Point at a node",
-        "heatmap": "Point at a cell",
-        "text": "Point at a token",
-        "table": "Choose layer and position",
+        "graph": "Hover over a node",
+        "heatmap": "Hover over a cell",
+        "text": "Hover over a token",
+        "table": "Select layer and position",
     }
     told = seen.page.locator(".help").inner_text()
     assert told.startswith(starts[shown])
     if shown != "table":
-        assert seen.page.locator(".stage").get_attribute("aria-label").endswith(told)
+        assert seen.page.locator(".panels").get_attribute("aria-label").endswith(told)
 
 
 def test_the_table_stands_apart_from_the_controls(view: Any, attention: Any) -> None:
@@ -174,7 +183,7 @@ def test_the_text_view_colours_the_text_itself(view: Any, attention: Any) -> Non
     seen.panel("raw").locator(".token", has_text="table").click()
     seen.settled()
     assert seen.caption().startswith("Layer 1, position 8 table")
-    seen.page.locator(".stage").focus()
+    seen.page.locator(".panels").focus()
     seen.page.keyboard.press("ArrowUp")
     seen.settled()
     assert seen.caption().startswith("Layer 2, position 8 table")
@@ -189,7 +198,7 @@ def test_words_take_the_place_of_their_pieces(view: Any, attention: Any) -> None
     assert "##s" not in texts
     seen.click("flow", 3, 2, 8)
     seen.click("flow", 0, 1, 8)
-    assert "switch to tokens" in seen.notes("flow")
+    assert "switch off Words" in seen.notes("flow")
 
 
 def test_the_prediction_is_shown_with_its_probabilities(view: Any, attention: Any) -> None:
@@ -216,9 +225,8 @@ def test_a_document_of_another_version_is_refused_in_words(
     _ = file.write_text(to_html(attention).replace('"version":1', '"version":2', 1))
     page = browser.new_page()
     page.goto(file.as_uri())
-    assert (
-        page.get_by_role("alert").inner_text().startswith("This page reads documents of version 1")
-    )
+    message = page.get_by_role("alert").inner_text()
+    assert message.startswith("Expected a document of version 1, got version 2.")
     page.close()
 
 

@@ -106,28 +106,28 @@ def test_the_strongest_edges_are_the_strongest(modules: Any) -> None:
     values = np.random.default_rng(2).random(40_000).astype(np.float32)
     found = modules.evaluate(
         """async (values) => {
-            const { strongestEdges } = await import("/compute/top-edges.js");
+            const { topEdges } = await import("/compute/top-edges.js");
             const block = { from: 1, to: 0, columns: 200, values: Float32Array.from(values) };
-            const { edges, left, leftShare } = strongestEdges([block], 500);
+            const { edges, omitted, omittedShare } = topEdges([block], 500);
             const places = edges.map(({ above, below }) => 200 * above + below);
-            return { places, left, leftShare };
+            return { places, omitted, omittedShare };
         }""",
         values.tolist(),
     )
     chosen = found["places"]
     assert 300 < len(chosen) <= 500
     assert set(chosen) == set(np.argsort(values)[-len(chosen) :].tolist())
-    assert found["left"] == 40_000 - len(chosen)
-    assert found["leftShare"] == pytest.approx(1 - values[chosen].sum() / values.sum(), abs=1e-6)
+    assert found["omitted"] == 40_000 - len(chosen)
+    assert found["omittedShare"] == pytest.approx(1 - values[chosen].sum() / values.sum(), abs=1e-6)
 
 
 def test_of_equal_edges_some_of_every_layer_are_drawn(modules: Any) -> None:
     layers = modules.evaluate(
         """async () => {
-            const { strongestEdges } = await import("/compute/top-edges.js");
+            const { topEdges } = await import("/compute/top-edges.js");
             const values = new Float32Array(10000).fill(0.01);
             const blocks = [1, 2, 3].map((from) => ({ from, to: from - 1, columns: 100, values }));
-            return strongestEdges(blocks, 600).edges.map((edge) => edge.block.from);
+            return topEdges(blocks, 600).edges.map((edge) => edge.block.from);
         }"""
     )
     assert 300 < len(layers) <= 600
@@ -180,17 +180,17 @@ def test_edges_that_are_left_out_are_counted_as_numpy_counts_them(
     found = modules.evaluate(
         """async ([data, words, layer, position]) => {
             const { Scores } = await import("/compute/scores.js");
-            const { Slices } = await import("/compute/scheduler.js");
+            const { Scheduler } = await import("/compute/scheduler.js");
             const { Level } = await import("/compute/level.js");
-            const { traced } = await import("/compute/highlight.js");
-            const { strongestEdges } = await import("/compute/top-edges.js");
-            const scores = new Scores(data, new Slices(() => {}));
+            const { nodeEdges } = await import("/compute/highlight.js");
+            const { topEdges } = await import("/compute/top-edges.js");
+            const scores = new Scores(data, new Scheduler(() => {}));
             const level = new Level(data, words);
             const at = { layer, node: level.nodeOf(position) };
-            const blocks = traced(scores, "rollout", level, at, 4, scores.defaults, 0.2);
-            const { edges, left, leftShare } = strongestEdges(blocks, 400, 0.2);
+            const blocks = nodeEdges(scores, "rollout", level, at, 4, scores.defaults, 0.2);
+            const { edges, omitted, omittedShare } = topEdges(blocks, 400, 0.2);
             const sum = edges.reduce((sum, { value }) => sum + value, 0);
-            return { shown: edges.length, left, leftShare, sum, words: data.words.pieces };
+            return { shown: edges.length, omitted, omittedShare, sum, words: data.words.pieces };
         }""",
         [data, words, layer, node],
     )
@@ -209,10 +209,10 @@ def test_edges_that_are_left_out_are_counted_as_numpy_counts_them(
     for matrix in graph[layer:]:
         masses.append(mean @ (matrix * up) @ taking.T)
         up = matrix @ up
-    assert found["shown"] + found["left"] == sum(int((mass > 0).sum()) for mass in masses)
+    assert found["shown"] + found["omitted"] == sum(int((mass > 0).sum()) for mass in masses)
     total = sum(mass.sum() for mass in masses)
-    assert found["leftShare"] == pytest.approx(1 - found["sum"] / total, abs=1e-3)
-    assert found["left"] > 100
+    assert found["omittedShare"] == pytest.approx(1 - found["sum"] / total, abs=1e-3)
+    assert found["omitted"] > 100
 
 
 def attention_layers(weights: Any) -> list[Any]:
@@ -224,17 +224,17 @@ def test_what_was_solved_is_kept_for_a_while_and_not_for_ever(attention: Any, mo
     kept = modules.evaluate(
         """async (data) => {
             const { Scores } = await import("/compute/scores.js");
-            const { Slices } = await import("/compute/scheduler.js");
-            const slices = new Slices(() => {});
-            slices.started = true;
-            const { flows } = new Scores(data, slices);
+            const { Scheduler } = await import("/compute/scheduler.js");
+            const scheduler = new Scheduler(() => {});
+            scheduler.started = true;
+            const { solver } = new Scores(data, scheduler);
             for (let step = 1; step < 30; step++) {
                 const settings = { head: -1, residual: step / 100 };
-                for (const _ of flows.solveRow(1, 0, settings));
-                flows.pair(2, 0, step % 9, settings);
+                for (const _ of solver.solveRow(1, 0, settings));
+                solver.pair(2, 0, step % 9, settings);
             }
-            const last = flows.known(1, 0, { head: -1, residual: 0.29 });
-            return [flows.rows.size, flows.pairs.size, last.length];
+            const last = solver.cachedRow(1, 0, { head: -1, residual: 0.29 });
+            return [solver.rows.size, solver.pairs.size, last.length];
         }""",
         page_data(attention),
     )

@@ -60,7 +60,7 @@ def test_the_frame_of_a_notebook_is_as_high_as_the_page(
         content.locator("section.panel svg").first.wait_for()
         _fits(page, at)
         content.get_by_text("Table", exact=True).click()
-        content.locator(".help", has_text="Choose layer").wait_for()
+        content.locator(".help", has_text="Select layer").wait_for()
         _fits(page, at)
     page.close()
 

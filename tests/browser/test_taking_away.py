@@ -199,7 +199,7 @@ def test_an_address_that_may_not_change_keeps_nothing_back(view: Any, attention:
     seen = view(attention)
     refusing = "() => { history.replaceState = () => { throw new DOMException('too many') } }"
     seen.page.evaluate(refusing)
-    seen.page.locator(".stage").focus()
+    seen.page.locator(".panels").focus()
     seen.page.keyboard.press("ArrowDown")
     seen.page.keyboard.press("ArrowRight")
     seen.settled()

@@ -121,7 +121,7 @@ def test_the_default_model_may_be_in_the_cache(
         (
             ["figure-4", "--sentence", "a b", "--candidates", "a,b", "--pronouns", "his,her"],
             2,
-            "in the place of the pronoun",
+            "at the position of the pronoun",
         ),
         (["figure-5"], 2, "figure-5"),
     ],

@@ -14,7 +14,7 @@ from typer.testing import Result
 
 from attnflow import InputError
 from attnflow.cli import _serve as command
-from attnflow.paper._load import SHIPPED
+from attnflow.paper.model import SHIPPED
 from attnflow.view.app import Limits
 from attnflow.view.app._serve import bind_socket
 from strict_python import STRICT_PYTHON

@@ -13,18 +13,18 @@ from typer.testing import Result
 from attnflow import paper
 from attnflow.cli import _train as command
 from attnflow.cli._train_bar import train_bar
-from attnflow.paper import Epoch, Mix, Recipe
+from attnflow.paper import EpochLog, Mix, Recipe
 
 Run = Callable[..., Result]
 OnTerminal = Callable[..., str]
-SMALL = Recipe(epochs=2, batch=32, warmup=5, mix=Mix(generated=0))
+SMALL = Recipe(epochs=2, batch_size=32, warmup_steps=5, mix=Mix(generated=0))
 SENTENCES = 120
-# The program, with fewer sentences than it would take by itself.
+# The program with fewer sentences than its default.
 PROGRAM = f"""
 import sys
 from attnflow.cli import _train, main
 from attnflow.paper import *
-_train._SENTENCES, _train.SMALL = {SENTENCES}, {SMALL!r}
+_train._SENTENCES, _train.SMALL_RECIPE = {SENTENCES}, {SMALL!r}
 sys.argv[0] = "attnflow"
 main()
 """
@@ -33,7 +33,7 @@ main()
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command, "_SENTENCES", SENTENCES)
-    monkeypatch.setattr(command, "SMALL", SMALL)
+    monkeypatch.setattr(command, "SMALL_RECIPE", SMALL)
 
 
 def _program(*arguments: object) -> list[str]:
@@ -65,8 +65,8 @@ def test_without_data_it_trains_on_generated_sentences_and_says_so(
 ) -> None:
     result = run("train", "verb-number", "--out", tmp_path / "run")
     assert result.exit_code == 0
-    assert "note: without --data it is trained on" in result.stderr
-    assert "generated sentences" in result.stderr
+    assert "note: training on" in result.stderr
+    assert "generated sentences, since there is no --data" in result.stderr
     assert result.stderr.count("epoch ") == 2
     assert "epoch 1 of 2: loss" in result.stderr
     assert "only for resuming" in result.stdout
@@ -83,8 +83,8 @@ def test_json_is_one_document(run: Run, tmp_path: Path) -> None:
     ]  # fmt: skip
     assert document["recipe"]["epochs"] == 1
     assert document["data"] is None
-    assert 0 <= document["figures"]["test"]["distinct"] <= 1
-    attractors = document["figures"]["test_attractors"]
+    assert 0 <= document["accuracies"]["test"]["distinct"] <= 1
+    attractors = document["accuracies"]["test_attractors"]
     assert attractors
     assert set(attractors) <= {"0", "1", "2", "3"}
     assert document["seconds"] > 0
@@ -99,8 +99,8 @@ def test_malformed_rows_are_counted_and_shown_and_the_rest_is_trained_on(
     assert result.exit_code == 0, result.stderr
     assert "note: 2 rows could not be read and are left out:" in result.stderr
     file = data / "linzen" / "numpred.val"
-    assert f"{file}, line 5: the verb is 'VBD', wanted is VBZ or VBP" in result.stderr
-    assert f"{file}, line 6: 1 tab-separated fields, wanted are 2" in result.stderr
+    assert f"{file}, line 5: expected verb tag VBZ or VBP, got 'VBD'" in result.stderr
+    assert f"{file}, line 6: expected 2 tab-separated fields, got 1" in result.stderr
     card = (tmp_path / "run" / "README.md").read_text("utf-8")
     assert "| numpred.val | 200 | 2 |" in card
     assert "wiki-test prefixes" in result.stdout
@@ -122,21 +122,21 @@ def test_a_run_with_other_settings_is_an_error_and_nothing_is_touched(
     before = {path.name: path.read_bytes() for path in out.iterdir()}
     result = run("train", "verb-number", "--out", out, "--epochs", "1", "--seed", "3")
     assert result.exit_code == 1
-    assert "other settings: seed is 0 there and 3 here" in result.stderr
+    assert "other settings: seed was 0, got 3" in result.stderr
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before
 
 
 @pytest.mark.parametrize("option", ["--epochs", "--threads"])
-def test_none_of_something_is_wrong_usage(run: Run, tmp_path: Path, option: str) -> None:
+def test_zero_is_a_usage_error(run: Run, tmp_path: Path, option: str) -> None:
     result = run("train", "verb-number", "--out", tmp_path / "run", option, "0")
     assert result.exit_code == 2
     assert option in result.stderr
 
 
-def test_ctrl_c_saves_and_says_how_to_go_on_and_the_same_command_ends_alike(
+def test_ctrl_c_saves_and_the_same_command_resumes_and_ends_with_the_same_model(
     run: Run, tmp_path: Path
 ) -> None:
-    stopped, whole = tmp_path / "a run", tmp_path / "whole"
+    stopped, complete = tmp_path / "a run", tmp_path / "complete"
     with subprocess.Popen(
         _program("--out", stopped), stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
@@ -147,15 +147,15 @@ def test_ctrl_c_saves_and_says_how_to_go_on_and_the_same_command_ends_alike(
                 break
         rest = process.stderr.read()
     assert process.returncode == 130
-    assert "interrupted; the run is saved. To go on: " in rest
+    assert "interrupted; the run is saved. To resume: " in rest
     assert f"attnflow train verb-number --out '{stopped}'" in rest
     assert "Traceback" not in rest
     assert [path.name for path in stopped.iterdir()] == ["checkpoint.safetensors"]
     result = run("train", "verb-number", "--out", stopped)
-    assert "going on after epoch 1 of 2" in result.stderr
-    assert run("train", "verb-number", "--out", whole).exit_code == 0
+    assert "resuming after epoch 1 of 2" in result.stderr
+    assert run("train", "verb-number", "--out", complete).exit_code == 0
     weights = "model.safetensors"
-    assert (stopped / weights).read_bytes() == (whole / weights).read_bytes()
+    assert (stopped / weights).read_bytes() == (complete / weights).read_bytes()
 
 
 def test_on_a_terminal_a_bar_shows_loss_and_accuracy_and_a_line_stays(
@@ -175,4 +175,4 @@ def test_on_a_terminal_a_bar_shows_loss_and_accuracy_and_a_line_stays(
 def test_a_closed_stderr_has_nothing_to_show(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", None)
     with train_bar(2) as bar:
-        bar.epoch(Epoch(1, 0.5, 0.9, 0.3, None, 1.0))
+        bar.epoch(EpochLog(1, 0.5, 0.9, 0.3, None, 1.0))

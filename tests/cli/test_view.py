@@ -173,7 +173,7 @@ def test_a_model_without_a_head_is_shown_with_a_note(
     folder = saved(hf.BertModel(hf.BertConfig(**SMALL)))
     result = run("view", "a good film", "--model", folder, "--out", page)
     assert result.exit_code == 0, result.stderr
-    note = "note: attention alone is shown, without an answer: BertModel gave"
+    note = "note: attention alone is shown, without an answer: BertModel: expected"
     assert result.stderr.startswith(note)
     document = _document(page)
     assert (document["prediction"], document["importance"]) == (None, [])
@@ -190,7 +190,7 @@ def test_an_encoder_decoder_is_shown_with_a_note(
     folder = saved(hf.T5ForConditionalGeneration(config))
     result = run("view", "a good film", "--model", folder, "--out", page)
     assert result.exit_code == 0, result.stderr
-    assert "reads one text and writes another" in result.stderr
+    assert "is an encoder-decoder" in result.stderr
     document = _document(page)
     assert document["tokens"][:3] == ["a", "good", "film"]
     assert len(document["graph"]) == 3
@@ -202,7 +202,7 @@ def test_options_about_an_answer_that_there_is_none_of_are_an_error(
     folder = saved(hf.BertModel(hf.BertConfig(**SMALL)))
     result = run("view", "a film", "--model", folder, "--out", page, "--target", "0")
     assert result.exit_code == 1
-    assert "no logits" in result.stderr
+    assert "expected an output with logits" in result.stderr
     assert not page.exists()
 
 

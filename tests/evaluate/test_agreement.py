@@ -27,10 +27,38 @@ def test_each_layer_is_scipys_correlation_of_the_query_asked_for(attention: af.A
         assert found[layer] == pytest.approx(peer.statistic, abs=1e-12)
 
 
-def test_the_first_position_is_the_default_query(attention: af.Attention) -> None:
+@pytest.mark.parametrize(
+    ("causal", "settings", "read"),
+    [(False, {}, 0), (True, {}, 5), (False, {"position": 3}, 3), (True, {"position": 3}, 3)],
+)
+@pytest.mark.parametrize("method", [af.raw, af.rollout, af.flow])
+def test_the_default_query_is_the_position_whose_output_is_read(
+    method: Any, causal: bool, settings: dict[str, Any], read: int
+) -> None:
+    scores = method(random_attention(3, 2, 6, seed=1, tokens=[*"abcdef"], causal=causal))
+    importance = Importance([3, 1, 4, 0, 5, 9], [*"abcdef"], "blank_out", settings)
+    expected = agreement(scores, importance, query=read)
+    assert np.array_equal(agreement(scores, importance), expected, equal_nan=True)
+
+
+def test_a_single_query_needs_no_choice(attention: af.Attention) -> None:
     importance = Importance(np.arange(6.0), attention.tokens, "blank_out")
-    every, first = af.raw(attention), af.raw(attention, queries=[0])
-    assert np.array_equal(agreement(every, importance), agreement(first, importance))
+    every, one = af.raw(attention), af.raw(attention, queries=[4])
+    assert np.array_equal(agreement(one, importance), agreement(every, importance, query=4))
+
+
+def test_a_read_position_that_was_not_computed_is_an_error(attention: af.Attention) -> None:
+    importance = Importance(np.arange(6.0), attention.tokens, "blank_out", {"position": 5})
+    with pytest.raises(InputError, match=r"about the output at position 5.*queries=5, or pass"):
+        _ = agreement(af.raw(attention, queries=[0]), importance)
+
+
+def test_positions_that_count_tokens_choose_no_word(attention: af.Attention) -> None:
+    settings = {"position": 5, "words": "sum"}
+    importance = Importance(np.arange(6.0), attention.tokens, "blank_out", settings)
+    with pytest.raises(InputError, match=r"6 queries, and which of them .* is unknown"):
+        _ = agreement(af.raw(attention), importance)
+    assert agreement(af.raw(attention), importance, query=2).shape == (3,)
 
 
 def test_importance_without_a_difference_is_undefined(attention: af.Attention) -> None:
@@ -40,14 +68,14 @@ def test_importance_without_a_difference_is_undefined(attention: af.Attention) -
 
 def test_importance_of_another_text_is_an_error(attention: af.Attention) -> None:
     importance = Importance(np.arange(6.0), [*"abcdeg"], "blank_out")
-    with pytest.raises(InputError, match="both of the same text"):
+    with pytest.raises(InputError, match="pass results of one text and model"):
         _ = agreement(af.raw(attention), importance)
 
 
 def test_a_query_that_was_not_computed_is_an_error(attention: af.Attention) -> None:
     importance = Importance(np.arange(6.0), attention.tokens, "blank_out")
     with pytest.raises(InputError, match="query 0 was not computed"):
-        _ = agreement(af.raw(attention, queries=[2]), importance)
+        _ = agreement(af.raw(attention, queries=[2]), importance, query=0)
 
 
 def test_the_highest_score_hits_its_position() -> None:
@@ -61,28 +89,28 @@ def test_equal_highest_scores_share_the_hit() -> None:
 
 
 def test_a_position_that_does_not_count_cannot_be_hit() -> None:
-    with pytest.raises(InputError, match="cannot be highest"):
+    with pytest.raises(InputError, match="position: expected one of among"):
         _ = hits(np.ones(4), 0, among=[1, 2])
 
 
 def test_what_is_no_token_attention_is_refused(attention: af.Attention) -> None:
     importance = Importance([0.1, 0.9], ["a", "b"], "blank_out")
-    with pytest.raises(InputError, match="Importance came in the place of TokenAttention"):
+    with pytest.raises(InputError, match="expected TokenAttention, got Importance"):
         _ = agreement(importance, af.raw(attention))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
-    ("scores", "among", "told"),
+    ("scores", "among", "message"),
     [
-        ([0.1, 0.2], [0, 7], "positions up to 7 count"),
-        ([0.1, 0.2], [0, -1], "positions up to 0 count"),
-        ([0.1, np.nan], [0, 1], "holds NaN"),
+        ([0.1, 0.2], [0, 7], r"shape \(2,\), got \(0, 7\)"),
+        ([0.1, 0.2], [0, -1], r"got \(0, -1\)"),
+        ([0.1, np.nan], [0, 1], "hold NaN"),
     ],
 )
 def test_scores_without_a_highest_are_refused(
-    scores: list[float], among: list[int], told: str
+    scores: list[float], among: list[int], message: str
 ) -> None:
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=message):
         _ = hits(scores, 0, among=among)
 
 

@@ -35,7 +35,7 @@ def test_a_single_method_may_be_named_alone(shipped: Loaded) -> None:
 
 
 @pytest.mark.parametrize(("layer", "expected"), [(6, True), (2, False)])
-def test_flow_at_its_ceiling_is_told(shipped: Loaded, layer: int, expected: bool) -> None:
+def test_flow_at_its_upper_bound_is_marked(shipped: Loaded, layer: int, expected: bool) -> None:
     assert explain(shipped.model, shipped.tokenizer, TEXT, layer=layer).saturated is expected
 
 
@@ -59,7 +59,7 @@ def test_an_encoder_decoder_is_refused(shipped: Loaded) -> None:
     sizes |= {"decoder_start_token_id": 0, **SMALL}
     config = hf.T5Config(**sizes)
     model = hf.T5ForConditionalGeneration(config).eval()
-    with pytest.raises(af.UnsupportedModelError, match="reads one text and writes another"):
+    with pytest.raises(af.UnsupportedModelError, match="is an encoder-decoder"):
         _ = explain(model, shipped.tokenizer, TEXT)
 
 
@@ -85,24 +85,49 @@ def test_the_scores_are_rows_of_the_attention_that_is_kept(shipped: Loaded) -> N
 
 @pytest.mark.parametrize("methods", [("raw", "rollout", "flow"), ("raw",)])
 def test_steps_are_counted_up_to_all(shipped: Loaded, methods: Any) -> None:
-    told: list[tuple[int, int]] = []
+    calls: list[tuple[int, int]] = []
     _ = explain(
-        shipped.model, shipped.tokenizer, TEXT, methods=methods, progress=lambda *n: told.append(n)
+        shipped.model, shipped.tokenizer, TEXT, methods=methods, progress=lambda *n: calls.append(n)
     )
-    before = 2 + len(methods)  # attention and the prediction among them
-    steps = before + 7 + 1  # the tokens, blanked in one batch, and the gradient
-    counted = [*range(1, before + 1), before, steps - 1, steps]
-    assert told == [(done, steps) for done in counted]
+    before = 1 + 7 + 1  # attention, the tokens, replaced in one batch, and the gradient
+    steps = before + len(methods)
+    assert calls == [(done, steps) for done in [1, 1, before - 1, *range(before, steps + 1)]]
 
 
 def test_what_progress_raises_ends_the_work(shipped: Loaded) -> None:
-    told: list[int] = []
+    calls: list[int] = []
 
     def stop(done: int, _total: int) -> None:
-        told.append(done)
-        if done == 2:
+        calls.append(done)
+        if done == 8:
             raise TimeoutError
 
     with pytest.raises(TimeoutError):
         _ = explain(shipped.model, shipped.tokenizer, TEXT, progress=stop)
-    assert told == [1, 2]
+    assert calls == [1, 1, 8]
+
+
+def test_a_text_is_tokenised_once_and_no_pass_is_repeated(
+    shipped: Loaded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kind: Any = type(shipped.tokenizer)
+    call, texts, shapes = kind.__call__, [], []
+
+    def count(self: Any, *given: Any, **named: Any) -> Any:
+        texts.append((given, named))
+        return call(self, *given, **named)
+
+    def shape(_model: Any, _given: Any, named: dict[str, Any]) -> None:
+        shapes.append(tuple(named["input_ids"].shape))
+
+    monkeypatch.setattr(kind, "__call__", count)
+    handle = shipped.model.register_forward_pre_hook(shape, with_kwargs=True)
+    try:
+        _ = explain(shipped.model, shipped.tokenizer, TEXT)
+    finally:
+        handle.remove()
+    assert len(texts) == 1
+    attention, gradient = (1, 7), (1, 7)
+    blank_out = (1 + 7, 7)  # the text, which gives the prediction, and its variants
+    probe = (1, 8)  # for the sum or the norm of the gradient
+    assert shapes == [attention, blank_out, gradient, probe]

@@ -46,15 +46,15 @@ def test_one_value_has_no_correlation() -> None:
 
 
 @pytest.mark.parametrize(
-    ("x", "y", "told"),
+    ("x", "y", "message"),
     [
-        ([1.0, 2.0], [1.0, 2.0, 3.0], "the same number of values"),
+        ([1.0, 2.0], [1.0, 2.0, 3.0], "as many values in each row of x"),
         ([1.0, 2.0], [[1.0, 2.0]], "one row in y"),
-        ([1.0, np.nan], [1.0, 2.0], "x holds values that are not finite"),
-        ([1.0, 2.0], [1.0, np.inf], "y holds values that are not finite"),
+        ([1.0, np.nan], [1.0, 2.0], "x must be finite"),
+        ([1.0, 2.0], [1.0, np.inf], "y must be finite"),
         (["a", "b"], [1.0, 2.0], "x: expected numbers, got"),
     ],
 )
-def test_what_has_no_ranks_is_an_error(x: object, y: object, told: str) -> None:
-    with pytest.raises(InputError, match=told):
+def test_what_has_no_ranks_is_an_error(x: object, y: object, message: str) -> None:
+    with pytest.raises(InputError, match=message):
         _ = spearman(x, y)  # pyright: ignore[reportArgumentType]

@@ -13,12 +13,13 @@ from torch import Tensor, nn
 from attnflow import importance
 
 hf: Any = transformers  # its configurations say little about what they take
-# One result or a list of them, as the input is one or several. A test knows which.
+# Without the types of one text or several, which tests choose by parameters.
 blank_out: Any = importance.blank_out
 input_gradient: Any = importance.input_gradient
 integrated_gradients: Any = importance.integrated_gradients
 leave_span_out: Any = importance.leave_span_out
 predict: Any = importance.predict
+predict_among: Any = importance.predict_among
 METHODS: dict[str, Any] = {
     "blank_out": blank_out,
     # The same for all families; which one the default takes is tested apart.

@@ -97,4 +97,4 @@ def test_integrated_gradients_are_captums(model: Any, baseline: str, steps: int)
         model, tokenizer(), TEXT, target=TARGET, baseline=baseline, steps=steps
     )
     np.testing.assert_allclose(found.values, oracle[0].sum(-1).detach(), rtol=1e-6, atol=1e-12)
-    assert found.settings["gap"] == pytest.approx(float(gap), abs=1e-9)
+    assert found.settings["convergence_delta"] == pytest.approx(float(gap), abs=1e-9)

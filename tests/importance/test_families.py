@@ -22,9 +22,10 @@ from answering_models import (
 )
 
 import attnflow as af
-from attnflow.importance._embedding import answer_through
-from attnflow.importance._example import examples_of
-from attnflow.importance._question import Asking
+from attnflow.importance._embeddings import changed_embeddings
+from attnflow.importance._inputs import single_inputs
+from attnflow.importance._passes import read_logits
+from attnflow.importance._scorer import Scorer
 
 N = 9  # [CLS] the key ##s to the old cabinet [SEP]
 
@@ -63,18 +64,20 @@ SINGLE = ["llama", "llama-lm", "t5-lm"]
 
 def nudged(model: Any, text: str, place: int, *, step: float) -> float:
     """The derivative of the score when one embedding is stretched, by differences."""
-    examples, _ = examples_of(model, tokenizer(), text, position=None, truncate=False)
-    asking = Asking.of(model, tokenizer(), score="logit", target=None, count=1)
+    inputs, _ = single_inputs(model, tokenizer(), text)
+    scorer = Scorer.of(model, tokenizer(), score="logit", target=None, count=1)
     stretched = torch.zeros(1, N, 1, dtype=torch.float64)
     stretched[0, place] = step
 
-    def answer(factor: torch.Tensor) -> Any:
-        return answer_through(model, examples[0].fields, examples, lambda e: e * factor)
+    def logits(factor: torch.Tensor) -> Any:
+        (item,) = inputs
+        with changed_embeddings(model, item.fields, item.main, lambda e: e * factor) as fields:
+            return read_logits(model, fields, inputs)
 
     with torch.no_grad():
-        questions = asking.questions(answer(1 + 0 * stretched), examples, [0])
+        targets = scorer.target_scores(logits(1 + 0 * stretched), inputs, [0])
         above, below = (
-            asking.measured(answer(1 + sign * stretched).logits, questions)[0] for sign in (1, -1)
+            scorer.scores(logits(1 + sign * stretched).values, targets)[0] for sign in (1, -1)
         )
     return float(above - below) / (2 * step)
 
@@ -94,9 +97,9 @@ def test_gradient_times_input_is_the_derivative_by_differences(family: str):
 def test_integrated_gradients_add_up_to_the_change_of_the_score(family: str):
     model, text = model_of(family), text_for(family)
     found = integrated_gradients(model, tokenizer(), text, steps=200, baseline="unk")
-    change = found.settings["whole"] - found.settings["nothing"]
-    assert found.values.sum() == pytest.approx(change + found.settings["gap"])
-    assert abs(found.settings["gap"]) < 0.02 * max(1e-3, np.abs(found.values).sum())
+    change = found.settings["input_score"] - found.settings["baseline_score"]
+    assert found.values.sum() == pytest.approx(change + found.settings["convergence_delta"])
+    assert abs(found.settings["convergence_delta"]) < 0.02 * max(1e-3, np.abs(found.values).sum())
 
 
 @pytest.mark.parametrize("family", ["gpt2-lm", "llama-lm"])
@@ -130,7 +133,7 @@ def test_a_masked_model_answers_at_its_mask():
 
 @pytest.mark.parametrize("text", [TEXT, TEXT.replace("old", "[MASK]").replace("key", "[MASK]")])
 def test_a_masked_model_without_one_mask_asks_for_the_position(text: str):
-    with pytest.raises(af.InputError, match=r"an answer at each of \d+ positions.*position=0"):
+    with pytest.raises(af.InputError, match=r"an output at each of \d+ positions.*position=0"):
         _ = blank_out(model_of("bert-mlm"), tokenizer(), text)
 
 
@@ -141,13 +144,15 @@ def test_a_mask_in_the_text_of_a_classifier_is_a_token_like_any_other():
 
 
 def test_a_classifier_has_no_positions_to_ask():
-    with pytest.raises(af.InputError, match="gives one answer for the whole input; leave it out"):
+    with pytest.raises(af.InputError, match="takes no position; leave position out"):
         _ = blank_out(model_of("bert"), tokenizer(), TEXT, position=0)
 
 
 @pytest.mark.parametrize("position", [-1, N])
 def test_a_position_beyond_the_text_is_refused(position: int):
-    with pytest.raises(af.InputError, match=f"position is {position}; positions are 0 to 8"):
+    with pytest.raises(
+        af.InputError, match=f"position: expected 0 to 8 for this input, got {position}"
+    ):
         _ = blank_out(model_of("gpt2-lm"), tokenizer(), TEXT, position=position)
 
 
@@ -155,18 +160,21 @@ def test_an_encoder_decoder_answers_after_what_its_decoder_has_read():
     model = model_of("bart-lm")
     ids = tokenizer()(TEXT, return_tensors="pt")["input_ids"]
     inputs = {"input_ids": ids, "decoder_input_ids": torch.tensor([[3, 5, 6]])}
-    found = blank_out(model, tokenizer(), inputs)
-    assert found.settings["position"] == 2
+    [found] = blank_out(model, tokenizer(), inputs)
+    assert found.settings["decoder_position"] == 2
+    assert "position" not in found.settings, "it is none of the tokens"
     assert len(found.values) == N
     with torch.no_grad():
         p = model(**inputs).logits[0, -1].softmax(-1)
-    assert found.settings["whole"] == pytest.approx(float(p.max()))
+    assert found.settings["input_score"] == pytest.approx(float(p.max()))
 
 
 @pytest.mark.parametrize("family", CLASSIFIERS)
 def test_a_model_without_a_head_is_refused(family: str):
     base = model_of(family).base_model
-    with pytest.raises(af.UnsupportedModelError, match="no logits; use a model with a head"):
+    with pytest.raises(
+        af.UnsupportedModelError, match=r"expected an output with logits.*Use a model with a head"
+    ):
         _ = blank_out(base, tokenizer(), TEXT)
 
 
@@ -175,7 +183,7 @@ def test_a_classifier_that_reads_the_text_twice_is_refused():
 
     config = model_of("bart-lm").config
     model: Any = transformers.BartForSequenceClassification(config).eval()
-    with pytest.raises(af.UnsupportedModelError, match="reads a text twice"):
+    with pytest.raises(af.UnsupportedModelError, match="in its encoder and again in its decoder"):
         _ = input_gradient(model, tokenizer(), TEXT)
 
 
@@ -183,7 +191,7 @@ def test_a_plain_module_is_asked_like_any_other():
     ids = torch.tensor([[1, 2, 3], [3, 2, 1]])
     found = blank_out(Linear(), None, ids, replace=0)
     assert [each.tokens for each in found] == [("1", "2", "3"), ("3", "2", "1")]
-    one = blank_out(Linear(), None, ids[:1], replace=0)
+    [one] = blank_out(Linear(), None, ids[:1], replace=0)
     np.testing.assert_allclose(one.values, found[0].values, rtol=1e-12)
 
 
@@ -194,4 +202,4 @@ def test_the_logits_of_a_vocabulary_are_asked_for_at_one_position_alone():
         _ = blank_out(model, tokenizer(), TEXT)
     finally:
         handle.remove()
-    assert sizes == [(1, 1, VOCABULARY), (N, 1, VOCABULARY)]
+    assert sizes == [(1 + N, 1, VOCABULARY)]

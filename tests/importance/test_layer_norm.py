@@ -50,39 +50,37 @@ def gradient_of(model: Tiny, ids: Tensor) -> Any:
 
 def test_without_layer_norm_the_default_is_the_papers_sum():
     model, ids = tiny(normed=False), torch.tensor([[5, 6, 7]])
-    found = input_gradient(model, None, ids)
+    [found] = input_gradient(model, None, ids)
     assert found.settings["reduce"] == "sum"
     np.testing.assert_allclose(found.values, np.abs(gradient_of(model, ids).sum(-1)), rtol=1e-12)
-    assert found == input_gradient(model, None, ids, reduce="sum")
+    assert [found] == input_gradient(model, None, ids, reduce="sum")
 
 
 def test_behind_a_layer_norm_the_default_is_the_norm():
     model, ids = tiny(normed=True), torch.tensor([[5, 6, 7]])
     slopes = gradient_of(model, ids)
     np.testing.assert_allclose(slopes.sum(-1), 0, atol=1e-15)
-    found = input_gradient(model, None, ids)
+    [found] = input_gradient(model, None, ids)
     assert found.settings["reduce"] == "norm"
     np.testing.assert_allclose(found.values, np.linalg.norm(slopes, axis=-1), rtol=1e-12)
-    assert found == input_gradient(model, None, ids, reduce="norm")
+    assert [found] == input_gradient(model, None, ids, reduce="norm")
 
 
 @pytest.mark.parametrize("normed", [True, False])
 def test_asking_for_the_sum_is_an_error_only_behind_a_layer_norm(normed: bool):
     model, ids = tiny(normed=normed), torch.tensor([[5, 6, 7]])
     if not normed:
-        assert input_gradient(model, None, ids, reduce="sum", signed=True).values.any()
+        assert input_gradient(model, None, ids, reduce="sum", signed=True)[0].values.any()
         return
-    with pytest.raises(
-        af.InputError, match=r"of Tiny adds up to zero.*use reduce=.norm. or reduce="
-    ):
+    with pytest.raises(af.InputError, match=r"of Tiny sums to zero.*use reduce=.norm. or reduce="):
         _ = input_gradient(model, None, ids, reduce="sum")
 
 
 def test_a_sign_is_nothing_that_a_norm_could_have():
     model, ids = tiny(normed=True), torch.tensor([[5, 6, 7]])
-    with pytest.raises(af.InputError, match=r"so its sum says nothing; use reduce=.input.$"):
+    with pytest.raises(af.InputError, match=r"the sum tells nothing; use reduce=.input.$"):
         _ = input_gradient(model, None, ids, signed=True)
-    assert input_gradient(model, None, ids, signed=True, reduce="input").values.any()
+    assert input_gradient(model, None, ids, signed=True, reduce="input")[0].values.any()
 
 
 @pytest.mark.parametrize("normed", [True, False])
@@ -96,21 +94,41 @@ def test_texts_of_all_lengths_are_reduced_as_they_are_one_by_one(normed: bool):
 
 
 class NormedNowAndThen(Tiny):
-    """Leaves its LayerNorm out for inputs that begin with token 2."""
+    """Leaves its LayerNorm out for inputs that begin with token 3; the probe does not."""
 
     def forward(self, ids: Tensor) -> Tensor:
         read = self.table(ids)
-        return self.head(torch.where(ids[:, :1, None] == 2, read, self.norm(read)).mean(dim=1))
+        return self.head(torch.where(ids[:, :1, None] == 3, read, self.norm(read)).mean(dim=1))
 
 
-def test_one_text_with_sums_is_enough_for_the_sum():
-    model = NormedNowAndThen(normed=True).double()
-    both = input_gradient(model, None, torch.tensor([[2, 6, 7], [5, 6, 7]]))
-    assert [each.settings["reduce"] for each in both] == ["sum", "sum"]
-    assert both[0].values.all()
-    assert not both[1].values.any(), "rounding is not importance"
-    with pytest.raises(af.InputError, match="adds up to zero"):
-        _ = input_gradient(model, None, torch.tensor([[2, 6, 7], [5, 6, 7]]), reduce="sum")
+@pytest.mark.parametrize("normed", [True, False])
+def test_the_model_decides_and_not_the_other_texts(normed: bool):
+    model = NormedNowAndThen(normed=normed).double()
+    rows = torch.tensor([[3, 6, 7], [5, 6, 7], [3, 3, 3], [1, 8, 3]])
+    alone = [input_gradient(model, None, row[None])[0] for row in rows]
+    assert {found.settings["reduce"] for found in alone} == {"norm" if normed else "sum"}
+    for order in ([0, 1, 2, 3], [1, 0, 3, 2], [0, 2], [3, 1]):
+        for number, found in zip(order, input_gradient(model, None, rows[order]), strict=True):
+            assert found.settings == alone[number].settings
+            np.testing.assert_allclose(found.values, alone[number].values, rtol=1e-12)
+            assert found.values.all(), "rounding is not importance"
+
+
+class OfThree(Tiny):
+    """Takes three tokens and no other number, as no probe of another length can have."""
+
+    def forward(self, ids: Tensor) -> Tensor:
+        return super().forward(ids.reshape(-1, 3))
+
+
+@pytest.mark.parametrize("normed", [True, False])
+def test_where_the_probe_does_not_fit_the_model_each_text_decides_for_itself(normed: bool):
+    model = OfThree(normed=normed).double()
+    rows = torch.tensor([[2, 6, 7], [5, 6, 7]])
+    found = input_gradient(model, None, rows)
+    assert [item.settings["reduce"] for item in found] == ["norm" if normed else "sum"] * 2
+    for item, row in zip(found, rows, strict=True):
+        np.testing.assert_allclose(item.values, input_gradient(model, None, row[None])[0].values)
 
 
 class Constant(Linear):
@@ -120,7 +138,7 @@ class Constant(Linear):
 
 def test_a_model_that_never_changes_its_answer_has_sums_of_zero():
     for reduce in (None, "sum"):
-        found = input_gradient(Constant(), None, torch.tensor([[1, 2, 3]]), reduce=reduce)
+        [found] = input_gradient(Constant(), None, torch.tensor([[1, 2, 3]]), reduce=reduce)
         assert found.settings["reduce"] == "sum"
         assert not found.values.any()
 
@@ -155,9 +173,11 @@ def test_the_answer_stays_when_the_same_is_added_to_all_dimensions(family: str):
         torch.testing.assert_close(model(inputs).logits, before)
 
 
-def test_the_sum_of_a_token_that_reaches_the_answer_besides_is_kept():
+def test_the_sum_of_a_token_with_a_path_around_all_layer_norms_is_kept():
     model = new_model("gpt2")
-    model.transformer.ln_f = torch.nn.Identity()  # the last token's own way past all LayerNorms
+    model.transformer.ln_f = (
+        torch.nn.Identity()
+    )  # so that the last token has a path without LayerNorm
     found = input_gradient(model, tokenizer(), TEXT).values
     assert found[-1] > 0
     assert not found[:-1].any(), "rounding is not importance"

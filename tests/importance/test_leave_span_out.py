@@ -67,14 +67,17 @@ def test_texts_have_spans_of_their_own():
 @pytest.mark.parametrize(
     ("spans", "message"),
     [
-        ("lines", "spans is 'lines'; use words"),
-        (7, "spans is 7; a list of characters"),
+        ("lines", "spans: expected 'words' or a list of .start, end., got 'lines'"),
+        (7, "spans: expected 'words' or a list of .start, end., got 7"),
         ([], "spans is empty"),
-        ([(3, 3)], r"span 0 is \(3, 3\); \(start, end\) within the text's 27 characters"),
-        ([(0, 3), (5, 99)], r"span 1 is \(5, 99\)"),
-        ([(3, 4)], r"span 0 \(3, 4\) ' ' holds no token"),
+        (
+            [(3, 3)],
+            r"span 0: expected \(start, end\) within the 27 characters of the text, got \(3, 3\)",
+        ),
+        ([(0, 3), (5, 99)], r"span 1: .*got \(5, 99\)"),
+        ([(3, 4)], r"span 0, characters 3 to 4 ' ', contains no token"),
         ([(20, 21)], "less than half of each"),
-        ([4, 8], r"span 0 is 4; \(start, end\)"),
+        ([4, 8], r"span 0: expected \(start, end\) .* got 4"),
     ],
 )
 def test_spans_that_are_none_are_refused(spans: Any, message: str):
@@ -83,10 +86,10 @@ def test_spans_that_are_none_are_refused(spans: Any, message: str):
 
 
 def test_lists_of_spans_are_as_many_as_texts():
-    with pytest.raises(af.InputError, match="1 lists of spans came for 2 texts"):
+    with pytest.raises(af.InputError, match="expected 2 lists, one for each text, got 1"):
         _ = leave_span_out(MODEL, tokenizer(), TEXTS[:2], [[(0, 3)]])
 
 
 def test_ready_inputs_have_no_characters():
-    with pytest.raises(af.InputError, match="spans are characters, so the text itself is wanted"):
+    with pytest.raises(af.InputError, match="since spans are characters, got dict"):
         _ = leave_span_out(MODEL, tokenizer(), {"input_ids": torch.ones(1, 3, dtype=torch.long)})

@@ -21,8 +21,8 @@ def test_the_answers_have_the_probabilities_that_the_model_gives_them(
     with torch.no_grad():
         p = model(**inputs).logits[0, at].double().softmax(-1)
     names = tokenizer.get_vocab()
-    told = {"his", "her", found.label}
-    assert found.probabilities == pytest.approx({name: float(p[names[name]]) for name in told})
+    shown = {"his", "her", found.label}
+    assert found.probabilities == pytest.approx({name: float(p[names[name]]) for name in shown})
     assert (found.label, found.position) == (predict(model, tokenizer, TEXT).label, at)
 
 
@@ -40,6 +40,6 @@ def test_a_classifier_has_no_position() -> None:
     assert sum(found.probabilities.values()) == pytest.approx(1)
 
 
-def test_an_answer_that_there_is_none_of_is_told(small_bert: models.Loaded) -> None:
+def test_an_answer_that_does_not_exist_is_an_error(small_bert: models.Loaded) -> None:
     with pytest.raises(af.InputError, match="xyzzy"):
         _ = predict_among(small_bert.model, small_bert.tokenizer, TEXT, ["xyzzy"])

@@ -26,7 +26,7 @@ def test_the_answer_that_the_model_gives_is_the_default_and_named():
     settings = found.settings
     assert settings["target_given"] is False
     assert settings["target_name"] == ("singular", "plural")[settings["target"]]
-    assert settings["whole"] >= 0.5
+    assert settings["input_score"] >= 0.5
 
 
 def test_a_class_goes_by_its_number_and_by_its_name():
@@ -48,16 +48,16 @@ def test_texts_have_one_target_together_or_one_each():
 
 
 def test_another_number_of_targets_than_texts_is_refused():
-    with pytest.raises(af.InputError, match="2 targets came for 4 texts"):
+    with pytest.raises(af.InputError, match="expected one for all 4 texts or one for each, got 2"):
         _ = blank_out(model_of("bert"), tokenizer(), TEXTS, target=[0, 1])
 
 
 @pytest.mark.parametrize(
     ("target", "message"),
     [
-        (2, "target is 2; the model's classes are 0 to 1"),
-        (-1, "target is -1; the model's classes are 0 to 1"),
-        ("dual", "target is 'dual'; the classes are singular, plural"),
+        (2, "target: expected a class from 0 to 1, got 2"),
+        (-1, "target: expected a class from 0 to 1, got -1"),
+        ("dual", "target: expected one of singular, plural, got 'dual'"),
         (True, "target must be an integer, got True"),
         (np.array(1), r"target must be an integer, got array\(1\)"),
         (0.5, r"target must be an integer, got 0\.5"),
@@ -69,8 +69,10 @@ def test_a_class_that_the_model_does_not_have_is_refused(target: Any, message: s
 
 
 def test_classes_without_names_go_by_number():
-    assert input_gradient(Linear(), None, IDS).settings["target_name"] == "1"
-    with pytest.raises(af.InputError, match="no names for its classes; give a number, 0 to 1"):
+    assert input_gradient(Linear(), None, IDS)[0].settings["target_name"] == "1"
+    with pytest.raises(
+        af.InputError, match="no names for its classes, got 'plural'; pass a number from 0 to 1"
+    ):
         _ = input_gradient(Linear(), None, IDS, target="plural")
 
 
@@ -78,9 +80,11 @@ def test_a_token_goes_by_its_name_or_by_a_text_that_is_one_token():
     model = model_of("gpt2-lm")
     found = [blank_out(model, tokenizer(), TEXT, target=t) for t in (7, "##s", "Man", 13)]
     assert [each.settings["target_name"] for each in found] == ["##s", "##s", "man", "man"]
-    with pytest.raises(af.InputError, match=r"target 'keys' is 2 tokens \(key ##s\)"):
+    with pytest.raises(
+        af.InputError, match=r"expected one token, got 'keys', which is 2 tokens \(key ##s\)"
+    ):
         _ = blank_out(model, tokenizer(), TEXT, target="keys")
-    with pytest.raises(af.InputError, match="target is 'zzz', a word that the model does not know"):
+    with pytest.raises(af.InputError, match="'zzz' is not in the vocabulary"):
         _ = blank_out(model, tokenizer(), TEXT, target="zzz")
 
 
@@ -107,15 +111,18 @@ class One(torch.nn.Module):
 
 @pytest.mark.parametrize("score", ["probability", "difference"])
 def test_a_model_of_one_number_has_a_logit_only(score: str):
-    with pytest.raises(af.InputError, match=r"answers with one number.*takes score='logit'"):
+    with pytest.raises(
+        af.InputError,
+        match=r"needs probabilities, and One is a regression model with 1 outputs; use",
+    ):
         _ = blank_out(One(), None, IDS, replace=0, score=score)
-    assert blank_out(One(), None, IDS, replace=0, score="logit").values.tolist() == [1, 2, 3]
+    assert blank_out(One(), None, IDS, replace=0, score="logit")[0].values.tolist() == [1, 2, 3]
 
 
 def test_several_numbers_have_logits_only_too():
     model = new_model("bert-of-three")
     model.config.problem_type = "regression"
-    with pytest.raises(af.InputError, match="answers with 3 numbers, which have no probability"):
+    with pytest.raises(af.InputError, match="a regression model with 3 outputs"):
         _ = blank_out(model, tokenizer(), TEXT)
     assert blank_out(model, tokenizer(), TEXT, score="logit").values.any()
 
@@ -127,11 +134,13 @@ def test_classes_that_do_not_exclude_one_another_have_probabilities_of_their_own
     with torch.no_grad():
         p = model(ids).logits.sigmoid()[0]
     found = blank_out(model, tokenizer(), TEXT, target=2)
-    assert found.settings["whole"] == pytest.approx(float(p[2]))
-    with pytest.raises(af.InputError, match="do not exclude one another"):
+    assert found.settings["input_score"] == pytest.approx(float(p[2]))
+    with pytest.raises(af.InputError, match="are independent"):
         _ = blank_out(model, tokenizer(), TEXT, score="difference")
 
 
 def test_a_score_that_does_not_exist_is_refused():
-    with pytest.raises(af.InputError, match="score is 'loss'; use one of probability, logit, diff"):
+    with pytest.raises(
+        af.InputError, match="score: expected one of probability, logit, difference, got 'loss'"
+    ):
         _ = blank_out(model_of("bert"), tokenizer(), TEXT, score="loss")

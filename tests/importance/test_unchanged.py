@@ -1,4 +1,4 @@
-"""After a question a model is exactly as it was, also when the pass fails half-way."""
+"""A model is exactly as it was afterwards, also if the pass fails half-way."""
 
 import copy
 from typing import Any
@@ -16,7 +16,7 @@ HOOKS = [name for name in vars(nn.Module()) if "hooks" in name]
 
 
 def state(model: nn.Module) -> dict[str, Any]:
-    """All of a model that a question might touch, but for the numbers of its weights."""
+    """All of a model that a pass might change, but for the numbers of its weights."""
     config: Any = getattr(model, "config", None)
     return {
         "config": config.to_dict(),
@@ -95,15 +95,15 @@ def test_a_model_that_fails_half_way_is_as_it_was(method: str):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_question_that_is_refused_leaves_the_model_as_it_was(method: str):
+def test_a_target_that_is_refused_leaves_the_model_as_it_was(method: str):
     model = new_model("bert").train()
     before = copy.deepcopy(state(model))
-    with pytest.raises(af.InputError, match="the classes are singular, plural"):
+    with pytest.raises(af.InputError, match="expected one of singular, plural"):
         _ = METHODS[method](model, tokenizer(), text_for("bert"), target="dual")
     assert state(model) == before
 
 
-def test_hooks_of_the_caller_are_heard():
+def test_hooks_of_the_caller_are_called():
     model = new_model("bert")
     ask = METHODS["input_gradient"]
     expected = ask(model, tokenizer(), text_for("bert"), score="logit", target=0, reduce="input")

@@ -1,4 +1,4 @@
-"""What the tests of the paper's model share: where the data is, and small splits."""
+"""Fixtures for the tests of the paper's experiment: the data folder and small splits."""
 
 import os
 from collections.abc import Callable
@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from attnflow.paper import Splits, generate, load_splits
-from attnflow.paper._splits import Source
+from attnflow.paper import DataFile, Splits, generate, load_splits
 
 
 @pytest.fixture(scope="session")
@@ -28,19 +27,14 @@ def data_splits(data: Path) -> Splits:
 def _small(count: int) -> Splits:
     distinct = list({p.words: p for p in generate(4 * count + 400, seed=5)}.values())
     return Splits(
-        tuple(distinct[:count]),
-        (),
-        tuple(distinct[count : count + 50]),
-        (),
-        tuple(distinct[count + 50 : count + 100]),
-        (),
-        (),
-        (),
-        (Source("generated sentences", count),),
+        train=tuple(distinct[:count]),
+        validation=tuple(distinct[count : count + 50]),
+        test=tuple(distinct[count + 50 : count + 100]),
+        files=(DataFile("generated sentences", count),),
     )
 
 
 @pytest.fixture(scope="session")
 def small_splits() -> Callable[[int], Splits]:
-    """So many generated sentences to train on, and 50 each for validation and test."""
+    """A function that generates training sentences, and 50 each for validation and test."""
     return _small

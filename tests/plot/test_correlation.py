@@ -47,19 +47,19 @@ def test_published_numbers_are_dashed(table: LayerTable) -> None:
     assert [list(line.get_ydata()) for line in dashed] == [
         [mean for mean, _ in TABLE_1[name]] for name in table.rows
     ]
-    with pytest.raises(af.InputError, match="one pair a layer"):
+    with pytest.raises(af.InputError, match="expected shape \\(6, 2\\)"):
         _ = plot.correlation(table, published={"raw": [(0.1, 0.1)]})
 
 
 @pytest.mark.parametrize(
     ("published", "told"),
     [
-        (5, "published is 5; row → "),
-        ("x", "published is 'x'; row → "),
+        (5, "published must be a mapping .* got 5"),
+        ("x", "published must be a mapping .* got 'x'"),
         ({"raw": None}, r"published\['raw'\]: expected numbers, got"),
-        ({"raw": [5] * 6}, "one pair a layer"),
+        ({"raw": [5] * 6}, "expected shape \\(6, 2\\)"),
         ({"raw": ["ab"] * 6}, "expected numbers, got"),
-        ({"mine": [(0.1, 0.1)] * 6}, "'mine', and the table has the rows raw, rollout, flow"),
+        ({"mine": [(0.1, 0.1)] * 6}, "'mine'; the table has raw, rollout, flow"),
     ],
 )
 def test_published_numbers_that_do_not_fit_are_told(
@@ -92,5 +92,5 @@ def test_numbers_that_are_undefined_leave_a_gap() -> None:
 def test_given_axes_are_used(table: LayerTable) -> None:
     ax = Figure().subplots()
     assert plot.correlation(table, ax=ax) is ax
-    with pytest.raises(af.InputError, match="LayerTable is wanted"):
+    with pytest.raises(af.InputError, match="expected a LayerTable"):
         _ = plot.correlation([0.1])

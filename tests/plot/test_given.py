@@ -51,18 +51,18 @@ SINGLE = ["graph", "heatmap", "max_flow", "image", "correlation"]
 @pytest.mark.parametrize(
     ("name", "settings", "told"),
     [
-        *((name, {"title": 5}, r"title is 5 \(int\); text is wanted") for name in TITLED),
-        ("correlation", {"label": 5}, r"label is 5 \(int\); text is wanted"),
-        ("compare", {"titles": [5] * 3}, r"titles\[0\] is 5 \(int\); text is wanted"),
-        ("compare", {"titles": 5}, "titles is 5; a list of 3"),
-        ("compare", {"view": np.eye(3)}, 'use "graph" or "heatmap"'),
+        *((name, {"title": 5}, r"title must be a str.* got 5 \(int\)") for name in TITLED),
+        ("correlation", {"label": 5}, r"label must be a str.* got 5 \(int\)"),
+        ("compare", {"titles": [5] * 3}, r"titles\[0\] must be a str.* got 5 \(int\)"),
+        ("compare", {"titles": 5}, "titles: expected 3 titles.* got 5"),
+        ("compare", {"view": np.eye(3)}, 'view must be "graph" or "heatmap"'),
         *(
-            (name, {"strongest": bad}, "strongest is .* a number above 0 is wanted")
+            (name, {"vmax": bad}, "vmax must be a number above 0.* got")
             for name in ("graph", "heatmap")
             for bad in ("x", [], float("nan"))
         ),
         *(
-            ("image", {"opacity": bad}, "opacity is .* a number from 0 to 1 is wanted")
+            ("image", {"opacity": bad}, "opacity must be a number from 0 to 1, got")
             for bad in (None, "x", 1.5, float("nan"))
         ),
     ],
@@ -81,7 +81,7 @@ def test_axes_that_are_not_straight_or_on_no_figure_are_told(
 ) -> None:
     for projection in ("polar", "3d"):
         ax = Figure().add_subplot(projection=projection)
-        with pytest.raises(af.InputError, match=f"ax is {projection}; axes with a straight"):
+        with pytest.raises(af.InputError, match=f"rectilinear projection, got {projection}"):
             _ = _draw(name, attention, ax=ax)
     removed: Any = Figure().subplots()
     removed.remove()
@@ -92,7 +92,7 @@ def test_axes_that_are_not_straight_or_on_no_figure_are_told(
 @pytest.mark.parametrize("name", ["compare", "pronoun"])
 def test_panels_have_axes_of_their_own(attention: af.Attention, name: str) -> None:
     ax = Figure().subplots()
-    with pytest.raises(af.InputError, match="the same axes came more than once"):
+    with pytest.raises(af.InputError, match="different axes, got some more than once"):
         _ = _draw(name, attention, ax=[ax] * {"compare": 3, "pronoun": 2}[name])
 
 

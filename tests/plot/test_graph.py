@@ -132,7 +132,7 @@ def test_nothing_at_all_can_be_compared() -> None:
 
 def test_thousands_of_edges_are_thinned_out() -> None:
     a = random_attention(2, 1, 200, seed=0)
-    (lines,) = plot.graph(a.graph(residual=0.0), strongest=1e-6).collections[:1]
+    (lines,) = plot.graph(a.graph(residual=0.0), vmax=1e-6).collections[:1]
     assert len(lines.get_segments()) == 20_000
 
 
@@ -172,16 +172,19 @@ def test_the_current_figure_stays_when_axes_are_given(attention: af.Attention) -
     ("call", "told"),
     [
         (plot.graph, "x.graph()"),
-        (lambda a: plot.graph(af.raw(a), strongest=0), "above 0"),
-        (lambda a: plot.graph(af.raw(a), strongest=np.nan), "above 0"),
-        (lambda a: plot.graph(af.raw(a), strongest="a"), "strongest is 'a'; a number above 0"),
+        (lambda a: plot.graph(af.raw(a), vmax=0), "above 0"),
+        (lambda a: plot.graph(af.raw(a), vmax=np.nan), "above 0"),
+        (lambda a: plot.graph(af.raw(a), vmax="a"), "vmax must be a number above 0"),
         (lambda a: plot.graph(af.raw(a), ax="here"), "figure.subplots()"),
-        (lambda _: plot.compare(), "nothing came"),
+        (lambda _: plot.compare(), "got nothing"),
         (lambda a: plot.compare(a, a), "several methods"),
         (lambda a: plot.compare(a, view="pie"), "heatmap"),
         (lambda a: plot.compare(a, query=0), 'view="heatmap"'),
-        (lambda a: plot.compare(a, titles=["one"]), "a list of 3"),
-        (lambda a: plot.compare(a, ax=[Figure().subplots()]), "1 axes came for 3 panels"),
+        (lambda a: plot.compare(a, titles=["one"]), "expected 3 titles"),
+        (
+            lambda a: plot.compare(a, ax=[Figure().subplots()]),
+            "expected 3 axes, one for each panel, got 1",
+        ),
     ],
 )
 def test_bad_input_is_told(attention: af.Attention, call: Any, told: str) -> None:

@@ -40,7 +40,7 @@ def test_one_query_need_not_be_named_and_several_must(attention: af.Attention) -
         _ = plot.heatmap(af.raw(attention))
     with pytest.raises(af.InputError, match="query 9 was not computed"):
         _ = plot.heatmap(af.raw(attention), query=9)
-    with pytest.raises(af.InputError, match="Attention came"):
+    with pytest.raises(af.InputError, match="got Attention"):
         _ = plot.heatmap(attention, query=0)
 
 
@@ -71,7 +71,7 @@ def test_a_scale_stands_beside_unless_it_is_not_wanted(attention: af.Attention) 
 
 
 def test_a_score_can_be_the_darkest(attention: af.Attention) -> None:
-    ax = plot.heatmap(af.raw(attention), query=0, strongest=0.1)
+    ax = plot.heatmap(af.raw(attention), query=0, vmax=0.1)
     assert ax.images[0].get_clim() == (0.0, 0.1)
 
 

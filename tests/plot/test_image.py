@@ -63,10 +63,10 @@ def test_an_image_of_pillow_is_a_picture(seen: af.TokenAttention) -> None:
     [
         (np.zeros((3, 40, 60)), r"transpose\(1, 2, 0\)"),
         (np.zeros((4,)), "shape"),
-        (np.full((4, 6, 3), -1.5), "not what the model's processor"),
+        (np.full((4, 6, 3), -1.5), "not the output of the model's processor"),
         (np.full((4, 6), np.nan), "0 to 1"),
         (np.full((4, 6), 300), "0 to 255"),
-        (np.full((4, 6), "a"), "whole numbers or floats"),
+        (np.full((4, 6), "a"), "expected integers or floats"),
     ],
 )
 def test_what_is_no_picture_is_told(seen: af.TokenAttention, picture: Any, told: str) -> None:

@@ -129,11 +129,13 @@ def test_the_flow_of_another_graph_of_the_same_shape_is_refused() -> None:
     g = af.AttentionGraph([[[0.5, 0.5], [0.2, 0.8]], [[0.7, 0.3], [0.4, 0.6]]])
     m = af.max_flow(g, source=(2, 0), sink=0)
     narrow = af.AttentionGraph([[[0.0, 1.0], [0.0, 1.0]], [[0.5, 0.5], [0.5, 0.5]]])
-    with pytest.raises(af.InputError, match=r"another graph: 0\.5 runs .* where 0 fits; pass the"):
+    with pytest.raises(
+        af.InputError, match=r"another graph: the flow .* is 0\.5, and the capacity is 0\. Pass"
+    ):
         _ = plot.max_flow(narrow, m)
     # Wider: it would carry the flow, which would be no maximum, nor its cut one of that value.
     wide = af.AttentionGraph([2 * layer for layer in g.layers])
-    with pytest.raises(af.InputError, match=r"another graph: its cut is 0\.7, and .* 1\.4; pass"):
+    with pytest.raises(af.InputError, match=r"another graph: its cut is 0\.7, and .* 1\.4\. Pass"):
         _ = plot.max_flow(wide, m)
     endless = af.AttentionGraph([np.full((2, 2), np.inf), g.layers[1]])
     with pytest.raises(af.InputError, match="another graph: its cut is"):

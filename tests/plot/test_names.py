@@ -54,12 +54,12 @@ def test_labels_are_no_formulas() -> None:
 
 
 def test_long_names_are_cut_and_line_breaks_spelled_out() -> None:
-    text, _ = names.shown(["incomprehensibilities", "a\nb", "\ud800"])
+    text, _ = names.drawable(["incomprehensibilities", "a\nb", "\ud800"])
     assert text == ["incomprehensibili…", r"a\nb", r"\ud800"]
 
 
 def test_plain_letters_need_no_other_font() -> None:
-    text, how = names.shown(["key"])
+    text, how = names.drawable(["key"])
     assert text == ["key"]
     assert how["fontfamily"] == ["sans-serif"]
 
@@ -67,7 +67,7 @@ def test_plain_letters_need_no_other_font() -> None:
 def test_a_character_that_no_font_has_is_a_box(monkeypatch: pytest.MonkeyPatch) -> None:
     own = [font for font in font_manager.fontManager.ttflist if font.name == "DejaVu Sans"]
     monkeypatch.setattr(font_manager.fontManager, "ttflist", own)
-    text, how = names.shown(["a\N{CUNEIFORM SIGN A}"])
+    text, how = names.drawable(["a\N{CUNEIFORM SIGN A}"])
     assert text == ["a\N{WHITE SQUARE}"]
     assert how["fontfamily"] == ["sans-serif"]
 

@@ -90,15 +90,15 @@ def test_given_axes_are_used_and_the_title_is_their_figures(
         ({"candidates": "ab"}, "two different words"),
         ({"candidates": ["saw", "saw"]}, "two different words"),
         ({"candidates": [1, 2]}, "two different words"),
-        ({"candidates": 5}, "candidates is 5; two different words"),
-        ({"candidates": None}, "candidates is None; two different words"),
+        ({"candidates": 5}, "candidates: expected two different words.* got 5"),
+        ({"candidates": None}, "candidates: expected two different words.* got None"),
         ({"candidates": {"a": 1, "b": None}}, "whole numbers"),
-        ({"probabilities": None}, "probabilities is None; two pronouns"),
-        ({"probabilities": 5}, "probabilities is 5; two pronouns"),
-        ({"probabilities": "x"}, "probabilities is 'x'; two pronouns"),
+        ({"probabilities": None}, "probabilities: expected two pronouns.* got None"),
+        ({"probabilities": 5}, "probabilities: expected two pronouns.* got 5"),
+        ({"probabilities": "x"}, "probabilities: expected two pronouns.* got 'x'"),
         ({"probabilities": {"a": "x", "b": 0.5}}, "two pronouns"),
-        ({"candidates": {"a": 1, "b": 9}}, "tokens are 0 to 5"),
-        ({"candidates": {"a": 1, "b": ()}}, "tokens are 0 to 5"),
+        ({"candidates": {"a": 1, "b": 9}}, "positions from 0 to 5"),
+        ({"candidates": {"a": 1, "b": ()}}, "positions from 0 to 5"),
         ({"probabilities": {"his": 0.2}}, "two pronouns"),
         ({"probabilities": {"his": 0.0, "her": 0.0}}, "not both 0"),
         ({"query": 2}, "query 2 was not computed"),
@@ -110,5 +110,5 @@ def test_bad_input_is_told(
     settings: dict[str, Any] = {"candidates": ["author", "saw"], "probabilities": ODDS} | changed
     with pytest.raises(af.InputError, match=told):
         _ = plot.pronoun(*views, **settings)
-    with pytest.raises(af.InputError, match="nothing came"):
+    with pytest.raises(af.InputError, match="got nothing"):
         _ = plot.pronoun(**settings)

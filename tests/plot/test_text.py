@@ -94,5 +94,5 @@ def test_matplotlib_is_not_needed() -> None:
 
 
 def test_what_is_no_token_attention_is_told() -> None:
-    with pytest.raises(af.InputError, match="a NoneType came; token attention is wanted"):
+    with pytest.raises(af.InputError, match="expected a TokenAttention, got NoneType"):
         _ = plot.text(cast("Any", None))

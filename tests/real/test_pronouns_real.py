@@ -15,8 +15,8 @@ Load = Callable[[str], tuple[Any, Any]]
 def test_smollm2_resolves_a_pronoun(real: Load, parent: str, likely: str) -> None:
     model, tokenizer = real("smollm2")
     text = f"After the long walk home my {parent} lost the New York map and [MASK] keys"
-    reference = paper.Reference(text, (parent, "New York"), ("his", "her"))
-    found = paper.resolve(model, tokenizer, reference)
+    sentence = paper.PronounSentence(text, (parent, "New York"), ("his", "her"))
+    found = paper.resolve(model, tokenizer, sentence)
     with torch.no_grad():
         logits = model(**tokenizer(found.text, return_tensors="pt")).logits[0, -1]
     odds = logits.double().softmax(-1)
@@ -24,6 +24,6 @@ def test_smollm2_resolves_a_pronoun(real: Load, parent: str, likely: str) -> Non
         (number,) = tokenizer.encode(f" {pronoun}", add_special_tokens=False)
         assert p == pytest.approx(float(odds[number]), rel=1e-3)
     assert max(found.probabilities, key=lambda name: found.probabilities[name]) == likely
-    words = found.views[0].tokens
+    words = found.scores[0].tokens
     assert [words[place] for place in found.candidates["New York"]] == ["New", "York"]
-    assert [len(view.layers) for view in found.views] == [30, 30, 30]
+    assert [len(view.layers) for view in found.scores] == [30, 30, 30]

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,6 @@ from attnflow.importance import Importance, Prediction
 from attnflow.types import random_attention
 from attnflow.view import page_data
 from attnflow.view._data import VERSION
-from attnflow.view._static import static_file
 
 Decoded = Callable[[dict[str, Any]], NDArray[np.float64]]
 TOKENS = ["[CLS]", "the", "key", "##s"]
@@ -272,7 +272,7 @@ def _scores(attention: af.Attention) -> af.TokenAttention:
         (_scores, {"heads": True}, "fused already"),
         (lambda a: a, {"title": " "}, "title is ' '"),
         (lambda a: a, {"title": 3}, "title is 3"),
-        (lambda a: a, {"threads": 0}, "threads is 0"),
+        (lambda a: a, {"threads": 0}, "threads: expected an integer"),
         (lambda a: a, {"prediction": "yes"}, "prediction is a str; a Prediction is wanted"),
         (lambda a: a, {"importance": 3}, "importance is a int"),
         (lambda a: a, {"importance": [3]}, "importance holds a int"),
@@ -311,5 +311,6 @@ def test_the_residual_is_that_of_graphs(attention: af.Attention) -> None:
 
 
 def test_the_pages_script_reads_documents_of_this_version() -> None:
-    (read,) = re.findall(r"\.version!==(\d+)", static_file("widget.js"))
-    assert int(read) == VERSION
+    source = Path(__file__).parents[2] / "page/src/widget.js"
+    (version,) = re.findall(r"const VERSION = (\d+);", source.read_text(encoding="utf-8"))
+    assert int(version) == VERSION

@@ -1,11 +1,22 @@
-/** What was computed, kept for a while: maps that do not grow without end. */
+/** Caches of bounded size. */
 
-/** Put a value into a map of at most `most`, as its newest; the oldest goes. */
-export function keepLast(map, key, value, most) {
+/** @import { Settings } from "../types.js" */
+
+/**
+ * Add a value to a map as its newest entry; the oldest goes where there are more than `limit`.
+ *
+ * @template K, V
+ * @param {Map<K, V>} map
+ * @param {K} key
+ * @param {V} value
+ * @param {number} limit
+ */
+export function setBounded(map, key, value, limit) {
   map.delete(key);
   map.set(key, value);
-  if (map.size > most) map.delete(map.keys().next().value);
+  if (map.size > limit) map.delete(/** @type {K} */ (map.keys().next().value));
+  return value;
 }
 
-/** @param {import("./edges.js").Settings} settings */
+/** @type {(settings: Settings) => string} */
 export const settingsKey = ({ head, residual }) => `${head} ${residual}`;

@@ -1,21 +1,22 @@
-/**
- * What the edges of the graph weigh: the document's attention or graph, decoded when asked for.
- *
- * @typedef {{head: number, residual: number}} Settings head −1: the mean of the heads
- */
+/** Edge weights of the graph: the document's attention or graph, decoded when needed. */
 
-import { arrayPart } from "./decode.js";
-import { makeRowsShares, mergedMatrix } from "./matrix.js";
+/** @import { Block, Matrix, Numbers, PageData, Settings, Vector } from "../types.js" */
+
+import { decodeArray } from "./decode.js";
+import { mergeMatrix, normalizeRows } from "./matrix.js";
 
 export class Edges {
-  /** @param {object} data the document, with "attention" or "graph" */
+  /** @param {PageData} data with `attention` or `graph` */
   constructor(data) {
     this.attention = data.attention;
     this.graph = data.graph;
     this.sizes = data.sizes;
-    this.heads = this.attention?.heads ? this.attention.heads.shape[1] : 0;
-    this.defaults = { head: -1, residual: this.attention?.residual ?? 0 };
+    this.heads = data.attention?.heads?.shape[1] ?? 0;
+    /** @type {Settings} the settings of the scores in the document */
+    this.defaults = { head: -1, residual: data.attention?.residual ?? 0 };
+    /** @type {Map<string, Matrix>} */
     this.decoded = new Map();
+    /** @type {Map<string, { below: Uint32Array, above: Uint32Array }>} */
     this.counted = new Map();
   }
 
@@ -23,77 +24,97 @@ export class Edges {
     return this.sizes.length - 1;
   }
 
-  /** All edges of the graph, those without weight among them. */
+  /** The number of edges of the graph, including those of weight zero. */
   get count() {
-    return this.sizes.reduce((sum, size, at) => sum + (at ? size * this.sizes[at - 1] : 0), 0);
+    return countEdges(this.sizes);
   }
 
-  /** Whether the settings are those that scores in the document were made with. */
-  plain({ head, residual }) {
+  /** @type {(settings: Settings) => boolean} */
+  isDefault({ head, residual }) {
     return head === this.defaults.head && residual === this.defaults.residual;
   }
 
   /**
-   * W of layer 1…L without residual, as shares: rows of attention sum to one, and an edge without
-   * bound, over which a node is carried along unchanged, counts as one.
+   * Return W of layer 1…L without residual. Rows of attention sum to one; an unbounded edge, which
+   * carries a node along unchanged, counts as one.
    *
-   * @returns {Float32Array} flat (above, below)
+   * @type {(layer: number, head?: number) => Matrix}
    */
   weights(layer, head = -1) {
     const key = `${layer} ${head}`;
-    if (!this.decoded.has(key)) this.decoded.set(key, this.read(layer, head));
-    return this.decoded.get(key);
+    const weights = this.decoded.get(key) ?? this.decode(layer, head);
+    this.decoded.set(key, weights);
+    return weights;
   }
 
-  read(layer, head) {
-    const above = this.sizes[layer];
-    const below = this.sizes[layer - 1];
-    if (this.graph) return arrayPart(this.graph[layer - 1]).map((weight) => (weight === Infinity ? 1 : weight));
-    const place = head < 0 ? layer - 1 : (layer - 1) * this.heads + head;
-    const array = head < 0 ? this.attention.mean : this.attention.heads;
-    const weights = arrayPart(array, place * above * below, above * below);
-    // 16 bits a weight leave a sum that is a little off.
-    makeRowsShares(weights, above, below);
+  /** @type {(layer: number, head: number) => Matrix} */
+  decode(layer, head) {
+    if (this.graph) return decodeArray(this.graph[layer - 1]).map((weight) => (weight === Infinity ? 1 : weight));
+    const { mean, heads } = /** @type {NonNullable<PageData["attention"]>} */ (this.attention);
+    const columns = this.sizes[layer - 1];
+    const size = this.sizes[layer] * columns;
+    const weights =
+      head < 0 || !heads
+        ? decodeArray(mean, (layer - 1) * size, size)
+        : decodeArray(heads, ((layer - 1) * this.heads + head) * size, size);
+    // Weights are rounded to 16 bits, so the sums are slightly off.
+    normalizeRows(weights, columns);
     return weights;
   }
 
   /**
-   * How many edges with a weight each node of a layer has below it, and each node under it above.
+   * Count the edges with a weight below each node of a layer, and above each node of the next lower one.
    *
-   * @param {Settings} settings whose residual is an edge to itself for every node
-   * @param {number[][]} [pieces] of words, where edges between words are counted
-   * @returns {{below: Uint32Array, above: Uint32Array}}
+   * A residual adds an edge from every node to itself. With `pieces` edges between words are counted.
+   *
+   * @type {(layer: number, settings: Settings, pieces?: number[][]) => { below: Uint32Array, above: Uint32Array }}
    */
   degrees(layer, { head, residual }, pieces) {
     const key = `${layer} ${head} ${residual > 0} ${Boolean(pieces)}`;
-    if (!this.counted.has(key)) {
-      const W = this.weights(layer, head);
-      const columns = this.sizes[layer - 1];
-      const there = Float32Array.from(W, (weight) => Number(weight > 0));
-      if (residual > 0) for (let node = 0; node < columns; node++) there[node * (columns + 1)] = 1;
-      const merged = pieces ? mergedMatrix(there, columns, pieces, pieces) : there;
-      this.counted.set(key, degreesOf(merged, pieces?.length ?? columns));
-    }
-    return this.counted.get(key);
+    const known = this.counted.get(key);
+    if (known) return known;
+    const columns = this.sizes[layer - 1];
+    const present = this.weights(layer, head).map((weight) => Number(weight > 0));
+    if (residual > 0) for (let node = 0; node < columns; node++) present[node * (columns + 1)] = 1;
+    const merged = pieces ? mergeMatrix(present, columns, pieces, pieces) : present;
+    const degrees = countDegrees(merged, pieces?.length ?? columns);
+    this.counted.set(key, degrees);
+    return degrees;
   }
 
   /**
-   * Capacities of layers 1…`layer` for flow: (1 − r) W + r I, the head alone at the layer itself.
+   * Return the capacities of layers 1…`layer` for flow: (1 − r) W + r I, with `head` at the last of them only.
    *
-   * @param {Settings} settings
-   * @returns {Float64Array[]}
+   * @type {(layer: number, settings: Settings) => Vector[]}
    */
   capacities(layer, { head, residual }) {
-    const matrices = [];
-    for (let at = 1; at <= layer; at++) {
-      if (this.graph) matrices.push(Float64Array.from(arrayPart(this.graph[at - 1])));
-      else matrices.push(mixed(this.weights(at, at === layer ? head : -1), this.sizes[at], residual));
-    }
-    return matrices;
+    return Array.from({ length: layer }, (_, index) => {
+      if (this.graph) return Float64Array.from(decodeArray(this.graph[index]));
+      const size = this.sizes[index + 1];
+      const W = this.weights(index + 1, index + 1 === layer ? head : -1);
+      const A = Float64Array.from(W, (weight) => (1 - residual) * weight);
+      for (let node = 0; node < size; node++) A[node * size + node] += residual;
+      return A;
+    });
   }
 }
 
-function degreesOf(matrix, columns) {
+/** Return the number of edges between layers of these sizes. @type {(sizes: number[]) => number} */
+export function countEdges(sizes) {
+  return sizes.reduce((sum, size, layer) => sum + (layer ? size * sizes[layer - 1] : 0), 0);
+}
+
+/** @type {(from: number, to: number, columns: number, rows: Numbers[], nodes: number[]) => Block} */
+export function blockOfRows(from, to, columns, rows, nodes) {
+  const values = new Float32Array(rows.length * columns);
+  rows.forEach((row, at) => {
+    values.set(row, at * columns);
+  });
+  return { from, to, columns, values, nodes };
+}
+
+/** @type {(matrix: Matrix, columns: number) => { below: Uint32Array, above: Uint32Array }} */
+function countDegrees(matrix, columns) {
   const [below, above] = [new Uint32Array(matrix.length / columns), new Uint32Array(columns)];
   matrix.forEach((weight, at) => {
     if (!(weight > 0)) return;
@@ -101,10 +122,4 @@ function degreesOf(matrix, columns) {
     above[at % columns]++;
   });
   return { below, above };
-}
-
-function mixed(W, size, residual) {
-  const A = Float64Array.from(W, (weight) => (1 - residual) * weight);
-  for (let node = 0; node < size; node++) A[node * size + node] += residual;
-  return A;
 }

@@ -1,59 +1,53 @@
-/** Flow where the document does not hold it: other heads, another residual, other positions. */
+/** Flow that the document does not contain: other heads, another residual, other positions. */
 
-import { keepLast, settingsKey } from "./cache.js";
+/** @import { Settings, SolvedPair, Vector } from "../types.js" */
+
+import { setBounded, settingsKey } from "./cache.js";
 import { maxFlow, maxFlowValue } from "./maxflow.js";
 
-/** Edges looked at for a row: edges of the graph by tokens. Chosen: about a second, in slices. */
+/** Edges times tokens up to which a row is solved; chosen: about a second, in slices. */
 const ROW_LIMIT = 2e6;
-/** The same for all rows, which the picture at rest wants. Chosen: a few seconds. */
+/** The same for all rows, which the overview needs; chosen: a few seconds. */
 const ALL_LIMIT = 1.5e7;
-/** Edges of the graph where one pair is solved. Chosen: what takes a good second at most. */
+/** Edges up to which one pair is solved; chosen: about a second. */
 const PAIR_LIMIT = 8e5;
-/** Pairs, and heads and residuals with all their rows, that are kept. Chosen: what a person goes back to. */
-const PAIRS_KEPT = 4;
-const SETTINGS_KEPT = 8;
+/** Cached pairs, and cached settings with all their rows; chosen: what a person goes back to. */
+const CACHED_PAIRS = 4;
+const CACHED_SETTINGS = 8;
 
-export class Flows {
-  /**
-   * @param {import("./edges.js").Edges} edges
-   * @param {import("./scheduler.js").Slices} slices
-   */
-  constructor(edges, slices) {
+export class FlowSolver {
+  /** @param {import("./edges.js").Edges} edges @param {import("./scheduler.js").Scheduler} scheduler */
+  constructor(edges, scheduler) {
     this.edges = edges;
-    this.slices = slices;
-    // Settings → place → row.
+    this.scheduler = scheduler;
+    /** @type {Map<string, Map<string, Vector>>} settings → node → row */
     this.rows = new Map();
+    /** @type {Map<string, SolvedPair>} */
     this.pairs = new Map();
-    // Rows so far.
+    /** The number of rows solved so far. */
     this.solved = 0;
+    const cost = edges.count * edges.sizes[0];
+    const sources = edges.sizes.slice(1).reduce((sum, size) => sum + size, 0);
+    this.canSolveRows = cost <= ROW_LIMIT;
+    this.canSolveAll = this.canSolveRows && cost * sources <= ALL_LIMIT;
   }
 
-  get solvesRows() {
-    return this.edges.count * this.edges.sizes[0] <= ROW_LIMIT;
-  }
-
-  get solvesAll() {
-    const sources = this.edges.sizes.slice(1).reduce((sum, size) => sum + size, 0);
-    return this.solvesRows && this.edges.count * this.edges.sizes[0] * sources <= ALL_LIMIT;
-  }
-
-  get solvesPairs() {
-    return this.edges.count <= PAIR_LIMIT;
-  }
-
-  /** Flow from a node to all tokens, or null while it is being solved. */
+  /** Return the flow from a node to all tokens, or null while it is being solved.
+   * @type {(layer: number, node: number, settings: Settings) => Vector | null} */
   row(layer, node, settings) {
-    const known = this.known(layer, node, settings);
-    const key = `${placeKey(layer, node)} ${settingsKey(settings)}`;
-    if (!known) this.slices.want(key, () => this.solveRow(layer, node, settings));
-    return known ?? this.known(layer, node, settings);
+    const cached = this.cachedRow(layer, node, settings);
+    if (cached) return cached;
+    const key = `${layer} ${node} ${settingsKey(settings)}`;
+    this.scheduler.request(key, () => this.solveRow(layer, node, settings));
+    return this.cachedRow(layer, node, settings);
   }
 
-  /** The row if it has been solved; asks for nothing. */
-  known(layer, node, settings) {
-    return this.rows.get(settingsKey(settings))?.get(placeKey(layer, node)) ?? null;
+  /** @type {(layer: number, node: number, settings: Settings) => Vector | null} */
+  cachedRow(layer, node, settings) {
+    return this.rows.get(settingsKey(settings))?.get(`${layer} ${node}`) ?? null;
   }
 
+  /** @type {(layer: number, node: number, settings: Settings) => Generator<void, void>} */
   *solveRow(layer, node, settings) {
     const sizes = this.edges.sizes.slice(0, layer + 1);
     const capacities = this.edges.capacities(layer, settings);
@@ -62,33 +56,32 @@ export class Flows {
       row[sink] = maxFlowValue(capacities, sizes, node, sink);
       yield;
     }
-    const rows = this.rows.get(settingsKey(settings)) ?? new Map();
-    keepLast(this.rows, settingsKey(settings), rows.set(placeKey(layer, node), row), SETTINGS_KEPT);
+    const key = settingsKey(settings);
+    setBounded(this.rows, key, this.rows.get(key) ?? new Map(), CACHED_SETTINGS).set(`${layer} ${node}`, row);
     this.solved++;
   }
 
-  /** Ask for many rows at once, as [layer, node]. */
-  wantAll(places, settings) {
-    this.slices.want(`all ${settingsKey(settings)}`, () => this.solveAll(places, settings));
+  /** Solve many rows, given as [layer, node]. @type {(nodes: [number, number][], settings: Settings) => void} */
+  requestRows(nodes, settings) {
+    this.scheduler.request(`all ${settingsKey(settings)}`, () => this.solveRows(nodes, settings));
   }
 
-  *solveAll(places, settings) {
-    for (const [layer, node] of places) {
-      if (!this.known(layer, node, settings)) yield* this.solveRow(layer, node, settings);
+  /** @type {(nodes: [number, number][], settings: Settings) => Generator<void, void>} */
+  *solveRows(nodes, settings) {
+    for (const [layer, node] of nodes) {
+      if (!this.cachedRow(layer, node, settings)) yield* this.solveRow(layer, node, settings);
     }
   }
 
-  /** One pair with its flow over the edges and its cut; null where the graph is too large. */
+  /** Return flow and cut of one pair; null where the graph is too large.
+   * @type {(layer: number, node: number, sink: number, settings: Settings) => SolvedPair | null} */
   pair(layer, node, sink, settings) {
-    if (!this.solvesPairs) return null;
-    const key = `${placeKey(layer, node)} ${sink} ${settingsKey(settings)}`;
-    if (!this.pairs.has(key)) {
-      const capacities = this.edges.capacities(layer, settings);
-      const found = maxFlow(capacities, this.edges.sizes.slice(0, layer + 1), node, sink);
-      keepLast(this.pairs, key, { ...found, capacities }, PAIRS_KEPT);
-    }
-    return this.pairs.get(key);
+    if (this.edges.count > PAIR_LIMIT) return null;
+    const key = `${layer} ${node} ${sink} ${settingsKey(settings)}`;
+    const cached = this.pairs.get(key);
+    if (cached) return cached;
+    const capacities = this.edges.capacities(layer, settings);
+    const solved = maxFlow(capacities, this.edges.sizes.slice(0, layer + 1), node, sink);
+    return setBounded(this.pairs, key, { ...solved, capacities }, CACHED_PAIRS);
   }
 }
-
-const placeKey = (layer, node) => `${layer} ${node}`;

@@ -1,84 +1,97 @@
 /**
- * Where a node draws from down to the input, and what draws on it: the edges that light up.
+ * The edges of a highlighted node: from the input up to it, and from it upwards.
  *
- * Raw: the edges right below and above. Rollout: what runs over every edge. Flow, and scores without
- * edges: straight lines to the tokens.
+ * Raw: the edges directly below and above. Rollout: what every edge contributes. Flow, and scores
+ * without edges: straight lines to the tokens.
  */
 
-import { massesAbove, massesBelow, startAt } from "./rollout.js";
-import { mergedMatrix } from "./matrix.js";
+/** @import { Block, Matrix, Method, NodeRef, Settings, Vector } from "../types.js" */
+/** @import { Edges } from "./edges.js" */
+/** @import { Level } from "./level.js" */
+/** @import { Scores } from "./scores.js" */
+
+import { blockOfRows } from "./edges.js";
+import { mergeMatrix } from "./matrix.js";
+import { contributionsAbove, contributionsBelow, indicator } from "./rollout.js";
 
 /**
- * @param {import("./scores.js").Scores} scores
- * @param {import("./level.js").Level} level
- * @param {{layer: number, node: number}} at node of the level, layer 0 for a token
- * @param {number} interest the layer whose positions are asked where a token is `at`
- * @param {number} floor share of the strongest edge under which edges may be left out
- * @returns {import("./top-edges.js").Block[] | null} null where nothing is known of it
+ * Return the edges of a node, or null if its scores are unknown.
+ *
+ * @param {Scores} scores
+ * @param {Method} method
+ * @param {Level} level
+ * @param {NodeRef} at
+ * @param {number} layer whose positions are joined to the token, if `at` is one
+ * @param {Settings} settings
+ * @param {number} floor share of the strongest edge below which edges may be omitted
+ * @returns {Block[] | null}
  */
-export function traced(scores, method, level, at, interest, settings, floor) {
-  if (!scores.computes(method)) return straightLines(scores, method, level, at, interest, settings);
-  return (method === "raw" ? rawAround : massesAround)(scores, level, at, settings, floor);
+export function nodeEdges(scores, method, level, at, layer, settings, floor) {
+  const { edges } = scores;
+  if (!edges || method === "flow") return straightLines(scores, method, level, at, layer, settings);
+  const positions = level.positions(at.node);
+  if (method === "raw") return rawEdges(edges, level, at, positions, settings);
+  const single = level.pieces ? undefined : at.node;
+  const start = indicator(edges.sizes[at.layer], positions, 1);
+  const vectors = at.layer > 0 ? scores.propagated(at.layer, positions, settings) : [];
+  return [
+    // The start is the mean over the pieces of a word, so what continues from it is summed.
+    ...contributionsBelow(edges, at.layer, vectors, settings, floor).map((block) => level.block(block, true)),
+    ...contributionsAbove(edges, at.layer, start, settings, floor, single).map((block) => level.block(block)),
+  ];
 }
 
-function rawAround({ edges }, level, { layer, node }, { head }) {
-  const positions = level.positions(node);
+/** @type {(edges: Edges, level: Level, at: NodeRef, positions: number[], settings: Settings) => Block[]} */
+function rawEdges(edges, level, { layer, node }, positions, { head }) {
+  /** @type {Block[]} */
   const blocks = [];
   if (layer > 0) {
     const columns = edges.sizes[layer - 1];
     const W = edges.weights(layer, head);
-    const values = new Float32Array(positions.length * columns);
-    positions.forEach((p, row) => values.set(W.subarray(p * columns, (p + 1) * columns), row * columns));
-    blocks.push(level.block({ from: layer, to: layer - 1, columns, values, nodes: positions }));
+    const rows = positions.map((position) => W.subarray(position * columns, (position + 1) * columns));
+    blocks.push(level.block(blockOfRows(layer, layer - 1, columns, rows, positions)));
   }
   if (layer < edges.layers) {
-    const columns = edges.sizes[layer];
-    const W = edges.weights(layer + 1, head);
-    const column = new Float32Array(edges.sizes[layer + 1]);
-    for (let row = 0; row < column.length; row++) for (const p of positions) column[row] += W[row * columns + p];
+    const column = columnSum(edges.weights(layer + 1, head), edges.sizes[layer], positions);
     blocks.push(columnBlock(level, layer + 1, layer, node, column));
   }
   return blocks;
 }
 
-/** Edges into one node, given by their upper ends. */
+/** Sum some columns of a matrix. @type {(matrix: Matrix, columns: number, positions: number[]) => Matrix} */
+function columnSum(matrix, columns, positions) {
+  const sums = new Float32Array(matrix.length / columns);
+  for (let row = 0; row < sums.length; row++) for (const p of positions) sums[row] += matrix[row * columns + p];
+  return sums;
+}
+
+/** Return the edges into one node, given by their upper ends.
+ * @type {(level: Level, from: number, to: number, node: number, column: Matrix, nodes?: number[]) => Block} */
 function columnBlock(level, from, to, node, column, nodes) {
-  if (!level.pieces) return { from, to, columns: 1, firstColumn: node, values: column, nodes };
-  const found = level.wordRows(nodes);
-  const values = mergedMatrix(column, 1, found.above, [[0]]);
-  return { from, to, columns: 1, firstColumn: node, values, nodes: found.nodes };
+  const block = { from, to, columns: 1, firstColumn: node, values: column, nodes };
+  if (!level.pieces) return block;
+  const words = level.wordRows(level.pieces, nodes);
+  return { ...block, values: mergeMatrix(column, 1, words.rows, [[0]]), nodes: words.nodes };
 }
 
-function massesAround(scores, level, { layer, node }, settings, floor) {
-  const { edges } = scores;
-  const positions = level.positions(node);
-  const size = edges.sizes[layer];
-  const below = layer > 0 ? massesBelow(edges, layer, scores.carried(layer, positions, settings), settings, floor) : [];
-  const alone = level.pieces ? undefined : node;
-  const above = massesAbove(edges, layer, startAt(size, positions, 1), settings, floor, alone);
-  // Where the mass starts is the mean over the pieces of a word, so that what runs on is added.
-  return [...below.map((block) => level.block(block, true)), ...above.map((block) => level.block(block))];
-}
-
-function straightLines(scores, method, level, { layer, node }, interest, settings) {
-  if (layer === 0) return linesToToken(scores, method, level, node, interest, settings);
-  const rows = level.positions(node).map((position) => [position, scores.row(method, layer, position, settings)]);
-  const known = rows.filter(([, row]) => row);
-  if (!known.length) return null;
-  const columns = known[0][1].length;
-  const values = new Float32Array(known.length * columns);
-  known.forEach(([, row], at) => values.set(row, at * columns));
-  return [level.block({ from: layer, to: 0, columns, values, nodes: known.map(([position]) => position) })];
-}
-
-/** Lines to a token from all positions of the layer of interest whose scores are there already. */
-function linesToToken(scores, method, level, node, interest, settings) {
-  const { blocks } = scores.resting(method, settings);
-  const block = blocks.find(({ from }) => from === interest);
-  if (!block?.values.length) return null;
-  const column = new Float32Array(block.values.length / block.columns);
-  for (const position of level.positions(node)) {
-    for (let row = 0; row < column.length; row++) column[row] += block.values[row * block.columns + position];
+/** @type {(scores: Scores, method: Method, level: Level, at: NodeRef, top: number, settings: Settings) => Block[] | null} */
+function straightLines(scores, method, level, { layer, node }, top, settings) {
+  if (layer === 0) {
+    // From all positions of the layer whose scores are known.
+    const block = scores.overview(method, settings).blocks.find(({ from }) => from === top);
+    if (!block?.values.length) return null;
+    const column = columnSum(block.values, block.columns, level.positions(node));
+    return [columnBlock(level, top, 0, node, column, block.nodes)];
   }
-  return [columnBlock(level, interest, 0, node, column, block.nodes)];
+  /** @type {number[]} */
+  const nodes = [];
+  /** @type {Vector[]} */
+  const rows = [];
+  for (const position of level.positions(node)) {
+    const row = scores.row(method, layer, position, settings);
+    if (!row) continue;
+    nodes.push(position);
+    rows.push(row);
+  }
+  return rows.length ? [level.block(blockOfRows(layer, 0, rows[0].length, rows, nodes))] : null;
 }

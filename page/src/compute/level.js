@@ -1,92 +1,109 @@
-/** Tokens or words: what a node of the picture is called, and which positions it stands for. */
+/** Token level or word level: the names of the nodes, and the positions that a node stands for. */
 
-import { mergedMatrix, mergedRow } from "./matrix.js";
+/** @import { Block, PageData } from "../types.js" */
+
+import { mergeMatrix, mergeRow } from "./matrix.js";
+
+/** Marks of byte-level and SentencePiece tokenizers for a space or a line break. */
+const SPACE_MARKS = /[ĠĊ▁]/;
 
 export class Level {
-  /** @param {object} data the document @param {boolean} words */
+  /** @param {PageData} data @param {boolean} words */
   constructor(data, words) {
     this.data = data;
-    this.pieces = words && hasWords(data) ? data.words.pieces : null;
+    this.words = words && hasWords(data) ? data.words : null;
+    /** @type {number[][] | undefined} the positions of each word; undefined at token level */
+    this.pieces = this.words?.pieces;
     this.readable = readableTokens(data);
+    /** @type {number[]} */
     this.wordOf = [];
-    this.pieces?.forEach((pieces, word) => pieces.forEach((piece) => (this.wordOf[piece] = word)));
+    this.pieces?.forEach((pieces, word) => {
+      for (const piece of pieces) this.wordOf[piece] = word;
+    });
   }
 
+  /** Return the number of nodes of a layer. @type {(layer: number) => number} */
   size(layer) {
     return this.pieces ? this.pieces.length : this.data.sizes[layer];
   }
 
-  /** Names of the nodes of a layer. */
+  /** Return the names of the nodes of a layer. @type {(layer: number) => string[]} */
   names(layer) {
-    if (this.pieces) return this.data.words.names;
+    if (this.words) return this.words.names;
     return this.data.names ? this.data.names[layer] : this.data.tokens;
   }
 
-  /** The same for people to read: where pieces carry the marks of their tokenizer, the text itself. */
+  /** Return the names to show: the text itself instead of a tokenizer's marks. @type {(layer: number) => string[]} */
   labels(layer) {
-    return this.pieces || this.data.names ? this.names(layer) : this.readable;
+    return this.words || this.data.names ? this.names(layer) : this.readable;
   }
 
+  /** @type {(layer: number, node: number) => string} */
   label(layer, node) {
     return this.labels(layer)[node] ?? String(node);
   }
 
-  /** Positions behind a node. */
+  /** Return the positions of a node. @type {(node: number) => number[]} */
   positions(node) {
     return this.pieces ? this.pieces[node] : [node];
   }
 
-  /** The node that holds a position. */
+  /** Return the node of a position. @type {(position: number) => number} */
   nodeOf(position) {
     return this.pieces ? (this.wordOf[position] ?? 0) : position;
   }
 
-  /** Words of which some piece has a row, and those rows; by default each position has its own. */
-  wordRows(positions = [...this.wordOf.keys()]) {
+  /**
+   * Return the words of which some piece has a row in a matrix, and those rows.
+   *
+   * @param {number[][]} words the pieces of each word
+   * @param {number[]} [positions] of the rows of the matrix; by default 0, 1, …
+   */
+  wordRows(words, positions = [...this.wordOf.keys()]) {
     const rowOf = new Map(positions.map((position, row) => [position, row]));
-    const groups = this.pieces.map((pieces) => pieces.filter((p) => rowOf.has(p)).map((p) => rowOf.get(p)));
-    const nodes = [...groups.keys()].filter((word) => groups[word].length);
-    return { nodes, above: nodes.map((word) => groups[word]) };
+    const rows = words.map((pieces) => pieces.map((piece) => rowOf.get(piece)).filter((row) => row !== undefined));
+    const nodes = [...rows.keys()].filter((word) => rows[word].length);
+    return { nodes, rows: nodes.map((word) => rows[word]) };
   }
 
   /**
-   * Edges between positions as edges between nodes: the mean over the pieces that take, or with
-   * `added`, where the block has sums, their sum; and the sum over the pieces that give.
+   * Merge edges between positions into edges between nodes: the mean over the rows of a word, or with
+   * `summed` their sum where the block has sums, and the sum over its columns.
    *
-   * @param {import("./top-edges.js").Block} block
-   * @returns {import("./top-edges.js").Block}
+   * @type {(block: Block, summed?: boolean) => Block}
    */
-  block(block, added = false) {
-    if (!this.pieces) return block;
-    const { nodes, above } = this.wordRows(block.nodes);
-    const values = mergedMatrix(block.values, block.columns, above, this.pieces);
+  block(block, summed = false) {
+    const { pieces } = this;
+    if (!pieces) return block;
+    const { nodes, rows } = this.wordRows(pieces, block.nodes);
+    const values = mergeMatrix(block.values, block.columns, rows, pieces);
     const { from, to, sums, count } = block;
-    const columns = this.pieces.length;
+    const columns = pieces.length;
     const merged = { from, to, columns, values, nodes };
     if (!sums) return merged;
-    // A row that the block has left out counts as one without weight.
-    const share = (word) => (added ? 1 : 1 / this.pieces[word].length);
-    values.forEach((_, at) => {
+    // A row that the block omits counts as one without weight.
+    /** @type {(word: number) => number} */
+    const share = (word) => (summed ? 1 : 1 / pieces[word].length);
+    for (let at = 0; at < values.length; at++) {
       const row = Math.floor(at / columns);
-      values[at] *= above[row].length * share(nodes[row]);
-    });
-    const whole = mergedRow(sums, this.pieces).map((sum, word) => sum * share(word));
-    return { ...merged, sums: whole, count: () => count(this.pieces) };
+      values[at] *= rows[row].length * share(nodes[row]);
+    }
+    const wordSums = mergeRow(sums, pieces).map((sum, word) => sum * share(word));
+    return { ...merged, sums: wordSums, count: count && (() => count(pieces)) };
   }
 }
 
-/** Marks that byte-level and SentencePiece tokenizers put where a space or a new line was. */
-const SPACE_MARKS = /[ĠĊ▁]/;
-
+/** @type {(data: PageData) => string[]} */
 function readableTokens({ tokens, text, spans }) {
   if (!text || !spans || !tokens.some((token) => SPACE_MARKS.test(token))) return tokens;
   return tokens.map((token, at) => {
-    const characters = spans[at] ? text.slice(...spans[at]) : "";
+    const span = spans[at];
+    const characters = span ? text.slice(...span) : "";
     return characters.trim() || characters || token;
   });
 }
 
-/** Whether words are known, and every layer stands for the tokens that they are made of. */
+/** Return whether words are known and every layer has the nodes of the tokens. @type {(data: PageData) => boolean} */
 export function hasWords(data) {
   return Boolean(data.words) && data.sizes.every((size) => size === data.tokens.length) && !data.names;
 }

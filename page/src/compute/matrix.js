@@ -1,34 +1,43 @@
 /**
- * Rows, columns and matrices of weights. Matrices are flat, row after row: rows take, columns give.
+ * Products of vectors and matrices. Matrices are flat, row after row: rows attend, columns are attended.
  *
- * A layer is A = (1 − r) W + r I with the residual r, and is never written out: products with W are
- * mixed with what they were made from.
+ * A layer is A = (1 − r) W + r I with the residual r. It is never stored: products with W are mixed
+ * with their input.
  */
 
-/** Divide each row by its sum, in place; a row of zeros stays. */
-export function makeRowsShares(matrix, rows, columns) {
-  for (let row = 0; row < rows; row++) {
-    const start = row * columns;
-    let sum = 0;
-    for (let column = 0; column < columns; column++) sum += matrix[start + column];
-    if (sum > 0) for (let column = 0; column < columns; column++) matrix[start + column] /= sum;
+/** @import { Matrix, Numbers, Vector } from "../types.js" */
+
+/** Divide each row by its sum, in place; a row of zeros, or with an infinite value, stays.
+ * @type {(matrix: Matrix, columns: number) => void} */
+export function normalizeRows(matrix, columns) {
+  for (let start = 0; start < matrix.length; start += columns) {
+    const row = matrix.subarray(start, start + columns);
+    const sum = sumOf(row);
+    if (sum > 0 && sum < Infinity) for (let column = 0; column < columns; column++) row[column] /= sum;
   }
 }
 
-/** Row times matrix: (1 − r) x W + r x, what a layer hands down. */
-export function rowTimes(x, W, columns, residual) {
+/** @type {(values: Numbers) => number} */
+export function sumOf(values) {
+  let sum = 0;
+  for (let at = 0; at < values.length; at++) sum += values[at];
+  return sum;
+}
+
+/** Return x A = (1 − r) x W + r x. @type {(x: Vector, W: Numbers, columns: number, residual: number) => Vector} */
+export function vectorTimesLayer(x, W, columns, residual) {
   const product = new Float64Array(columns);
-  addRows(
-    product,
-    x.map((value) => (1 - residual) * value),
-    W,
-    columns,
-  );
+  const scaled = x.map((value) => (1 - residual) * value);
+  addRows(product, scaled, W, columns);
   if (residual) for (let row = 0; row < x.length; row++) product[row] += residual * x[row];
   return product;
 }
 
-/** Add shares[k] times row k of a matrix to sums: four rows at a time, which is twice as fast as one. */
+/**
+ * Add shares[k] times row k of a matrix to `sums`: four rows at a time, which is twice as fast as one.
+ *
+ * @type {(sums: Vector, shares: Vector, matrix: Numbers, columns: number) => void}
+ */
 function addRows(sums, shares, matrix, columns) {
   let row = 0;
   for (; row + 3 < shares.length; row += 4) {
@@ -46,8 +55,8 @@ function addRows(sums, shares, matrix, columns) {
   }
 }
 
-/** Matrix times column: (1 − r) W y + r y, what each node of a layer has of those below. */
-export function timesColumn(W, y, rows, residual) {
+/** Return A y = (1 − r) W y + r y. @type {(W: Numbers, y: Vector, rows: number, residual: number) => Vector} */
+export function layerTimesVector(W, y, rows, residual) {
   const columns = y.length;
   const product = new Float64Array(rows);
   for (let row = 0; row < rows; row++) {
@@ -59,51 +68,53 @@ export function timesColumn(W, y, rows, residual) {
   return product;
 }
 
-/** One row of A times a matrix below it: how rollout grows by a layer. */
-export function rowOfProduct(W, row, below, inner, columns, residual, sums) {
+/**
+ * Compute one row of A times the matrix `below` into `sums`: one row of the rollout of the next layer.
+ *
+ * @type {(W: Matrix, row: number, below: Matrix, inner: number, residual: number, sums: Vector) => Vector}
+ */
+export function rowOfProduct(W, row, below, inner, residual, sums) {
   const shares = Float64Array.from(W.subarray(row * inner, (row + 1) * inner), (weight) => (1 - residual) * weight);
   if (residual) shares[row] += residual;
   sums.fill(0);
-  addRows(sums, shares, below, columns);
+  addRows(sums, shares, below, sums.length);
   return sums;
 }
 
-/** What runs over each edge of a row where x arrives at its node: x A[row, k]. */
-export function massesOfRow(x, W, row, columns, residual, masses) {
-  const start = row * columns;
-  for (let column = 0; column < columns; column++) masses[column] = (1 - residual) * x * W[start + column];
-  if (residual) masses[row] += residual * x;
-  return masses;
-}
-
-/** What each edge of a row adds to what its node has of y: A[row, k] y[k]. */
-export function sharesOfRow(y, W, row, residual, masses) {
-  const start = row * y.length;
-  for (let column = 0; column < y.length; column++) masses[column] = (1 - residual) * W[start + column] * y[column];
-  if (residual) masses[row] += residual * y[row];
-  return masses;
-}
-
-/** A row that sums to one; one of zeros, or with an infinite score, stays as it is. */
-export function normalisedRow(row) {
-  let sum = 0;
-  for (const value of row) sum += value;
-  return sum > 0 && Number.isFinite(sum) ? row.map((value) => value / sum) : row;
-}
-
-/** Scores of tokens as scores of words: the sum over the pieces of each. */
-export function mergedRow(row, pieces) {
-  return Float64Array.from(pieces, (each) => each.reduce((sum, piece) => sum + row[piece], 0));
+/**
+ * Compute scale · A[row, k] · factors[k] into `out`: what each edge of a row contributes.
+ *
+ * @type {(W: Numbers, row: number, scale: number, factors: Vector | null, residual: number, out: Matrix) => void}
+ */
+export function edgeContributions(W, row, scale, factors, residual, out) {
+  const start = row * out.length;
+  for (let k = 0; k < out.length; k++) out[k] = (1 - residual) * scale * W[start + k] * (factors ? factors[k] : 1);
+  if (residual) out[row] += residual * scale * (factors ? factors[row] : 1);
 }
 
 /**
- * The same of a matrix: the mean over the pieces of a word that takes, the sum over those of one
- * that gives.
+ * Return a row divided by its sum; one of zeros, or with an infinite score, is returned as it is.
  *
- * @param {number[][]} above rows of each word that takes
- * @param {number[][]} below columns of each word that gives
+ * @template {Matrix | Vector} T
+ * @param {T} row
+ * @returns {T}
  */
-export function mergedMatrix(matrix, columns, above, below) {
+export function normalizedRow(row) {
+  const sum = sumOf(row);
+  return sum > 0 && sum < Infinity ? /** @type {T} */ (row.map((value) => value / sum)) : row;
+}
+
+/** Sum the scores of the tokens of each word. @type {(row: Numbers, pieces: number[][]) => Vector} */
+export function mergeRow(row, pieces) {
+  return Float64Array.from(pieces, (tokens) => tokens.reduce((sum, token) => sum + row[token], 0));
+}
+
+/**
+ * Merge tokens into words: the mean over the rows of a word, the sum over its columns.
+ *
+ * @type {(matrix: Numbers, columns: number, above: number[][], below: number[][]) => Matrix}
+ */
+export function mergeMatrix(matrix, columns, above, below) {
   const merged = new Float32Array(above.length * below.length);
   above.forEach((rows, word) => {
     below.forEach((pieces, other) => {
@@ -115,9 +126,9 @@ export function mergedMatrix(matrix, columns, above, below) {
   return merged;
 }
 
-/** The largest finite number, and 0 where there is none. */
-export function largest(values) {
-  let most = 0;
-  for (const value of values) if (value > most && value < Infinity) most = value;
-  return most;
+/** Return the largest finite number, 0 if none is positive. @type {(values: Iterable<number>) => number} */
+export function maxFinite(values) {
+  let max = 0;
+  for (const value of values) if (value > max && value < Infinity) max = value;
+  return max;
 }

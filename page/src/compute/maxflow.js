@@ -1,67 +1,86 @@
 /**
  * The maximum flow of one pair in a layered graph, with the minimum cut that proves it.
  *
- * Dinic's algorithm: levels by breadth-first search over edges with room, then paths level by level
- * until none is left. Capacities become whole numbers held in float64, at most 2^52 for what can
- * flow at all, so that sums are exact and flow and cut are equal or they are not.
+ * Dinic's algorithm: levels by breadth-first search over edges with residual capacity, then augmenting
+ * paths level by level until none is left. Capacities are scaled to integers held in float64, at most
+ * 2^52 for what can flow at all, so that sums are exact and flow and cut are equal or they are not.
  *
  * E. A. Dinic (1970), Soviet Math. Doklady 11.
- *
- * @typedef {{value: number, flows: Float64Array[], cut: Uint8Array[], cutValue: number}} PairFlow
+ */
+
+/** @import { PairFlow, Vector } from "../types.js" */
+
+/**
+ * @typedef {object} Network
+ * @property {number[]} sizes nodes of each layer
+ * @property {number} source node of the top layer
+ * @property {number} sink node of layer 0
+ * @property {number} top
+ * @property {number} unit capacity of one integer unit
+ * @property {Vector[]} room residual capacities downwards, in units
+ * @property {Vector[]} flow in units
+ * @property {Int32Array[]} level distance from the source; −1: unreachable, −2: dead end
+ * @property {Int32Array[]} next the next edge to try at each node
+ * @property {number} value of the flow, in units
+ * @property {number} bound on it by the edges at source and sink
  */
 
 /**
- * Maximum flow from node `source` of the top layer to node `sink` of layer 0.
+ * Compute the maximum flow from node `source` of the top layer to node `sink` of layer 0.
  *
- * @param {Float64Array[]} capacities one matrix (above, below) a layer, bottom first; Infinity: no bound
- * @param {number[]} sizes nodes of layers 0…d
- * @returns {PairFlow} flows like capacities; cut is 1 on the source's side, one array a layer 0…d
+ * `capacities` has one matrix (above, below) for each layer, bottom first; Infinity: no bound.
+ *
+ * @type {(capacities: Vector[], sizes: number[], source: number, sink: number) => PairFlow}
  */
 export function maxFlow(capacities, sizes, source, sink) {
-  const network = flowNetwork(capacities, sizes, source, sink);
+  const network = createNetwork(capacities, sizes, source, sink);
   if (network === null) return unboundedFlow(capacities, sizes);
-  while (levelled(network) && pushed(network));
+  while (assignLevels(network) && augment(network));
   const cut = network.level.map((levels) => Uint8Array.from(levels, (level) => (level >= 0 ? 1 : 0)));
   const flows = network.flow.map((flow) => flow.map((units) => units * network.unit));
-  const value = network.value * network.unit;
-  return { value, flows, cut, cutValue: cutCapacity(capacities, sizes, cut) };
+  return { value: network.value * network.unit, flows, cut, cutValue: cutCapacity(capacities, sizes, cut) };
 }
 
-/** The value alone; done as soon as it is all that source or sink allow, which needs no cut. */
+/**
+ * Compute the value only; stops when it equals the bound at source or sink, which needs no cut.
+ *
+ * @type {(capacities: Vector[], sizes: number[], source: number, sink: number) => number}
+ */
 export function maxFlowValue(capacities, sizes, source, sink) {
-  const network = flowNetwork(capacities, sizes, source, sink);
+  const network = createNetwork(capacities, sizes, source, sink);
   if (network === null) return Infinity;
-  while (network.value < network.most && levelled(network) && pushed(network));
+  while (network.value < network.bound && assignLevels(network) && augment(network));
   return network.value * network.unit;
 }
 
-/** The capacity of the edges that lead from the source's side to the other. */
+/** Sum the capacities of the edges that leave the source's side.
+ * @type {(capacities: Vector[], sizes: number[], cut: Uint8Array[]) => number} */
 function cutCapacity(capacities, sizes, cut) {
   let sum = 0;
-  capacities.forEach((capacity, at) => {
-    for (let above = 0; above < sizes[at + 1]; above++) {
-      if (!cut[at + 1][above]) continue;
-      for (let below = 0; below < sizes[at]; below++) {
-        if (!cut[at][below]) sum += capacity[above * sizes[at] + below];
+  capacities.forEach((capacity, layer) => {
+    for (let above = 0; above < sizes[layer + 1]; above++) {
+      if (!cut[layer + 1][above]) continue;
+      for (let below = 0; below < sizes[layer]; below++) {
+        if (!cut[layer][below]) sum += capacity[above * sizes[layer] + below];
       }
     }
   });
   return sum;
 }
 
-/** Capacities in whole units, or null where edges without bound lead all the way. */
-function flowNetwork(capacities, sizes, source, sink) {
+/** Scale the capacities to integers; null if a path of unbounded edges exists.
+ * @type {(capacities: Vector[], sizes: number[], source: number, sink: number) => Network | null} */
+function createNetwork(capacities, sizes, source, sink) {
   const top = sizes.length - 1;
-  if (unboundedWay(capacities, sizes, source, sink)) return null;
-  const giving = rowSum(capacities.at(-1), source, sizes[top - 1]);
-  const taking = columnSum(capacities[0], sink, sizes[0]);
+  if (hasUnboundedPath(capacities, sizes, source, sink)) return null;
+  const outflow = rowSum(capacities[top - 1], source, sizes[top - 1]);
+  const inflow = columnSum(capacities[0], sink, sizes[0]);
   let finite = 0;
   for (const layer of capacities) for (const c of layer) if (c < Infinity) finite += c;
-  const bound = Math.min(giving, taking, finite) || 1;
-  // No cut has an edge of more than the whole flow, so what is wider may be taken as twice that.
-  const unit = 2 ** (Math.ceil(Math.log2(bound)) - 51);
-  const most = 2 * bound;
-  const room = capacities.map((layer) => layer.map((c) => Math.round(Math.min(c, most) / unit)));
+  const limit = Math.min(outflow, inflow, finite) || 1;
+  // No minimum cut has an edge above the total flow, so larger capacities count as twice that.
+  const unit = 2 ** (Math.ceil(Math.log2(limit)) - 51);
+  const room = capacities.map((layer) => layer.map((c) => Math.round(Math.min(c, 2 * limit) / unit)));
   return {
     sizes,
     source,
@@ -73,35 +92,39 @@ function flowNetwork(capacities, sizes, source, sink) {
     level: sizes.map((size) => new Int32Array(size)),
     next: sizes.map((size) => new Int32Array(size)),
     value: 0,
-    most: Math.min(rowSum(room.at(-1), source, sizes[top - 1]), columnSum(room[0], sink, sizes[0])),
+    bound: Math.min(rowSum(room[top - 1], source, sizes[top - 1]), columnSum(room[0], sink, sizes[0])),
   };
 }
 
+/** @type {(matrix: Vector, row: number, columns: number) => number} */
 function rowSum(matrix, row, columns) {
   return matrix.subarray(row * columns, (row + 1) * columns).reduce((sum, value) => sum + value, 0);
 }
 
+/** @type {(matrix: Vector, column: number, columns: number) => number} */
 function columnSum(matrix, column, columns) {
   let sum = 0;
   for (let at = column; at < matrix.length; at += columns) sum += matrix[at];
   return sum;
 }
 
-/** Whether the sink is reached over edges without bound alone. */
-function unboundedWay(capacities, sizes, source, sink) {
-  let reached = new Set([source]);
-  for (let at = sizes.length - 2; at >= 0; at--) {
+/** @type {(capacities: Vector[], sizes: number[], source: number, sink: number) => boolean} */
+function hasUnboundedPath(capacities, sizes, source, sink) {
+  let reachable = new Set([source]);
+  for (let layer = sizes.length - 2; layer >= 0; layer--) {
+    /** @type {Set<number>} */
     const below = new Set();
-    for (const above of reached) {
-      for (let k = 0; k < sizes[at]; k++) {
-        if (capacities[at][above * sizes[at] + k] === Infinity) below.add(k);
+    for (const above of reachable) {
+      for (let k = 0; k < sizes[layer]; k++) {
+        if (capacities[layer][above * sizes[layer] + k] === Infinity) below.add(k);
       }
     }
-    reached = below;
+    reachable = below;
   }
-  return reached.has(sink);
+  return reachable.has(sink);
 }
 
+/** @type {(capacities: Vector[], sizes: number[]) => PairFlow} */
 function unboundedFlow(capacities, sizes) {
   return {
     value: Infinity,
@@ -111,44 +134,46 @@ function unboundedFlow(capacities, sizes) {
   };
 }
 
-/** Number all nodes by their distance from the source over edges with room; −1: out of reach. */
-function levelled({ sizes, source, sink, top, room, flow, level, next }) {
-  for (const each of level) each.fill(-1);
-  for (const each of next) each.fill(0);
+/** Number all nodes by their distance from the source; return whether the sink is reachable.
+ * @type {(network: Network) => boolean} */
+function assignLevels({ sizes, source, sink, top, room, flow, level, next }) {
+  for (const levels of level) levels.fill(-1);
+  for (const edges of next) edges.fill(0);
   level[top][source] = 0;
   let front = [[top, source]];
   for (let distance = 1; front.length; distance++) {
-    const reached = [];
-    const reach = (layer, node) => {
+    /** @type {number[][]} */
+    const found = [];
+    /** @type {(layer: number, node: number) => void} */
+    const visit = (layer, node) => {
       if (level[layer][node] >= 0) return;
       level[layer][node] = distance;
-      reached.push([layer, node]);
+      found.push([layer, node]);
     };
     for (const [layer, node] of front) {
       const below = layer > 0 ? sizes[layer - 1] : 0;
-      for (let k = 0; k < below; k++) if (room[layer - 1][node * below + k] > 0) reach(layer - 1, k);
+      for (let k = 0; k < below; k++) if (room[layer - 1][node * below + k] > 0) visit(layer - 1, k);
       // Only the source sends from the top, and it takes nothing back.
       if (layer >= top - 1) continue;
-      for (let i = 0; i < sizes[layer + 1]; i++) if (flow[layer][i * sizes[layer] + node] > 0) reach(layer + 1, i);
+      for (let i = 0; i < sizes[layer + 1]; i++) if (flow[layer][i * sizes[layer] + node] > 0) visit(layer + 1, i);
     }
-    front = reached;
+    front = found;
   }
   return level[0][sink] >= 0;
 }
 
-/** Push along paths that go one level at a step until there is none; whether anything was pushed. */
-function pushed(network) {
+/** Push along shortest augmenting paths until none is left; return whether the flow grew.
+ * @type {(network: Network) => boolean} */
+function augment(network) {
   const before = network.value;
   const layers = [network.top];
   const nodes = [network.source];
   while (layers.length) {
-    const at = layers.length - 1;
-    if (layers[at] === 0 && nodes[at] === network.sink) {
-      const blocked = pushPath(network, layers, nodes);
-      layers.length = nodes.length = blocked + 1;
-    } else if (!stepOn(network, layers, nodes)) {
-      // A dead end until the next search.
-      network.level[layers[at]][nodes[at]] = -2;
+    const last = layers.length - 1;
+    if (layers[last] === 0 && nodes[last] === network.sink) {
+      layers.length = nodes.length = pushPath(network, layers, nodes) + 1;
+    } else if (!extendPath(network, layers, nodes)) {
+      network.level[layers[last]][nodes[last]] = -2;
       layers.pop();
       nodes.pop();
     }
@@ -156,17 +181,18 @@ function pushed(network) {
   return network.value > before;
 }
 
-/** Lengthen the path by an edge with room to the next level; false at a dead end. */
-function stepOn({ sizes, top, room, flow, level, next }, layers, nodes) {
+/** Extend the path by an edge to the next level; return false at a dead end.
+ * @type {(network: Network, layers: number[], nodes: number[]) => boolean} */
+function extendPath({ sizes, top, room, flow, level, next }, layers, nodes) {
   const layer = layers[layers.length - 1];
   const node = nodes[nodes.length - 1];
-  const wanted = level[layer][node] + 1;
+  const target = level[layer][node] + 1;
   const below = layer > 0 ? sizes[layer - 1] : 0;
   const above = layer < top - 1 ? sizes[layer + 1] : 0;
   for (let edge = next[layer][node]; edge < below + above; edge++) {
     const down = edge < below;
     const [to, other] = down ? [layer - 1, edge] : [layer + 1, edge - below];
-    if (level[to][other] !== wanted) continue;
+    if (level[to][other] !== target) continue;
     const units = down ? room[layer - 1][node * below + edge] : flow[layer][other * sizes[layer] + node];
     if (units <= 0) continue;
     next[layer][node] = edge;
@@ -178,9 +204,11 @@ function stepOn({ sizes, top, room, flow, level, next }, layers, nodes) {
   return false;
 }
 
-/** Push as much as the path takes; the place of the node whose edge is full now. */
+/** Push as much as the path takes; return the step whose edge is full.
+ * @type {(network: Network, layers: number[], nodes: number[]) => number} */
 function pushPath(network, layers, nodes) {
   const { sizes, room, flow } = network;
+  /** @type {(step: number) => [boolean, number, number]} */
   const edgeAt = (step) => {
     const down = layers[step + 1] < layers[step];
     const layer = down ? layers[step] : layers[step + 1];

@@ -1,142 +1,171 @@
 /**
- * Rollout: R(l) = A(l) R(l − 1). A row is carried down layer by layer; whole matrices, for the
- * picture at rest, are made row by row so that the page answers in between.
+ * Rollout: R(l) = A(l) R(l − 1). A row is propagated down layer by layer; complete matrices, for the
+ * overview, are computed row by row so that the page stays responsive.
  *
- * With a head, that head alone stands at the layer of interest, and heads are averaged below it: the
+ * With a head, that head alone is used at the layer of interest and heads are averaged below it: the
  * paper's appendix A.1.
  */
 
-import { largest, massesOfRow, rowOfProduct, rowTimes, sharesOfRow, timesColumn } from "./matrix.js";
+/** @import { Block, Matrix, Settings, Vector } from "../types.js" */
+/** @import { Edges } from "./edges.js" */
 
-/** What arrives at each layer below where `start` is at layer `layer`: index m holds R(layer → m). */
-export function carriedDown(edges, layer, start, { head, residual }) {
-  const arriving = [];
-  arriving[layer] = start;
+import { edgeContributions, layerTimesVector, maxFinite, rowOfProduct, vectorTimesLayer } from "./matrix.js";
+
+/** Propagate `start` from `layer` down to the input; index m holds start · R(layer → m).
+ * @type {(edges: Edges, layer: number, start: Vector, settings: Settings) => Vector[]} */
+export function propagateDown(edges, layer, start, { head, residual }) {
+  /** @type {Vector[]} */
+  const vectors = [];
+  vectors[layer] = start;
   for (let at = layer; at >= 1; at--) {
     const W = edges.weights(at, at === layer ? head : -1);
-    arriving[at - 1] = rowTimes(arriving[at], W, edges.sizes[at - 1], residual);
+    vectors[at - 1] = vectorTimesLayer(vectors[at], W, edges.sizes[at - 1], residual);
   }
-  return arriving;
+  return vectors;
 }
 
 /**
- * What runs over the edges on the way down, layer by layer, where `arriving` is of `carriedDown`.
+ * Return what each edge below `layer` contributes to the vectors of `propagateDown`.
  *
- * Rows with nothing of `floor` times the strongest edge are left out unseen: of a long input, most.
+ * Rows without an edge of `floor` times the strongest one are skipped: of a long input, most. The
+ * blocks count all edges, skipped or not.
  *
- * @returns {import("./top-edges.js").Block[]} with weight and number of all edges, left out or not
+ * @type {(edges: Edges, layer: number, vectors: Vector[], settings: Settings, floor: number) => Block[]}
  */
-export function massesBelow(edges, layer, arriving, settings, floor) {
-  const strong = strongRows(floor);
+export function contributionsBelow(edges, layer, vectors, settings, floor) {
+  const makeBlock = blockMaker(floor);
+  const { residual } = settings;
+  /** @type {Block[]} */
   const blocks = [];
   for (let at = layer; at >= 1; at--) {
-    const x = arriving[at];
-    const { residual } = settings;
+    const x = vectors[at];
     const head = at === layer ? settings.head : -1;
     const W = edges.weights(at, head);
-    const columns = edges.sizes[at - 1];
-    const count = (pieces) => reached(x, edges.degrees(at, { head, residual }, pieces).below, pieces);
-    blocks.push(strong(at, columns, x, count, (row, masses) => massesOfRow(x[row], W, row, columns, residual, masses)));
+    /** @type {Block["count"]} */
+    const count = (pieces) => countActive(x, edges.degrees(at, { head, residual }, pieces).below, pieces);
+    blocks.push(
+      makeBlock(at, edges.sizes[at - 1], x, count, (row, out) =>
+        edgeContributions(W, row, x[row], null, residual, out),
+      ),
+    );
   }
   return blocks;
 }
 
 /**
- * What the edges above hand up of `start` at layer `layer`, heads averaged; the rest as above.
+ * Return what each edge above `layer` contributes when `start` is propagated up, heads averaged.
  *
- * Where `start` is one node, `alone`, the edges right above it are one column.
+ * Where `start` is at one node, `single`, the edges directly above it are one column.
+ *
+ * @type {(edges: Edges, layer: number, start: Vector, settings: Settings, floor: number, single?: number) => Block[]}
  */
-export function massesAbove(edges, layer, start, { residual }, floor, alone) {
-  const strong = strongRows(floor);
+export function contributionsAbove(edges, layer, start, { residual }, floor, single) {
+  const makeBlock = blockMaker(floor);
+  /** @type {Block[]} */
   const blocks = [];
-  let having = start;
+  let above = start;
   for (let at = layer + 1; at <= edges.layers; at++) {
     const W = edges.weights(at);
-    const y = having;
-    having = timesColumn(W, y, edges.sizes[at], residual);
-    if (alone !== undefined && at === layer + 1) {
-      blocks.push({ from: at, to: layer, columns: 1, firstColumn: alone, values: Float32Array.from(having) });
+    const below = above;
+    above = layerTimesVector(W, below, edges.sizes[at], residual);
+    if (single !== undefined && at === layer + 1) {
+      blocks.push({ from: at, to: layer, columns: 1, firstColumn: single, values: Float32Array.from(above) });
     } else {
-      const count = (pieces) => reached(y, edges.degrees(at, { head: -1, residual }, pieces).above, pieces);
-      blocks.push(strong(at, y.length, having, count, (row, masses) => sharesOfRow(y, W, row, residual, masses)));
+      /** @type {Block["count"]} */
+      const count = (pieces) => countActive(below, edges.degrees(at, { head: -1, residual }, pieces).above, pieces);
+      blocks.push(
+        makeBlock(at, below.length, above, count, (row, out) => edgeContributions(W, row, 1, below, residual, out)),
+      );
     }
   }
   return blocks;
 }
 
-/** Makes blocks of the rows that may hold a strong edge: no edge has more than its row in all. */
-function strongRows(floor) {
-  let most = 0;
+/**
+ * Return a function that makes blocks of the rows that may have a strong edge: no edge exceeds the sum of its row.
+ *
+ * @param {number} floor
+ * @returns {(layer: number, columns: number, sums: Vector, count: Block["count"],
+ *   fill: (row: number, out: Matrix) => void) => Block}
+ */
+function blockMaker(floor) {
+  let max = 0;
   return (layer, columns, sums, count, fill) => {
-    most ||= largest(sums);
-    const nodes = [];
-    for (let row = 0; row < sums.length; row++) {
-      if (sums[row] > 0 && sums[row] >= floor * most) nodes.push(row);
-    }
+    max ||= maxFinite(sums);
+    const nodes = [...sums.keys()].filter((row) => sums[row] > 0 && sums[row] >= floor * max);
     const values = new Float32Array(nodes.length * columns);
-    nodes.forEach((row, at) => fill(row, values.subarray(at * columns, (at + 1) * columns)));
+    nodes.forEach((row, at) => {
+      fill(row, values.subarray(at * columns, (at + 1) * columns));
+    });
     return { from: layer, to: layer - 1, columns, values, nodes, sums, count };
   };
 }
 
-/** Edges with a weight at the nodes where something is: at a word, where something is at a piece of it. */
-function reached(there, degrees, pieces) {
-  const has = pieces ? (node) => pieces[node].some((piece) => there[piece] > 0) : (node) => there[node] > 0;
-  return degrees.reduce((sum, degree, node) => sum + (has(node) ? degree : 0), 0);
+/** Sum the degrees of the nodes with a positive value; of a word, of any of its pieces.
+ * @type {(values: Vector, degrees: Uint32Array, pieces?: number[][]) => number} */
+function countActive(values, degrees, pieces) {
+  /** @type {(node: number) => boolean} */
+  const isActive = (node) => (pieces ? pieces[node].some((piece) => values[piece] > 0) : values[node] > 0);
+  return degrees.reduce((sum, degree, node) => sum + (isActive(node) ? degree : 0), 0);
 }
 
-/** A row with one at a node, or spread evenly over several. */
-export function startAt(size, nodes, share = 1 / nodes.length) {
-  const start = new Float64Array(size);
-  for (const node of nodes) start[node] = share;
-  return start;
+/** Return a vector with `share` at these nodes, by default one distributed evenly.
+ * @type {(size: number, nodes: number[], share?: number) => Vector} */
+export function indicator(size, nodes, share = 1 / nodes.length) {
+  const vector = new Float64Array(size);
+  for (const node of nodes) vector[node] = share;
+  return vector;
 }
 
-/** R(1) … R(L) of all nodes, made in steps. */
+/** R(1) … R(L) of all nodes, computed in steps. */
 export class RolloutMatrices {
+  /** @param {Edges} edges @param {Settings} settings */
   constructor(edges, settings) {
     this.edges = edges;
     this.settings = settings;
-    // Index l: R(l) with heads averaged, for the layer above.
-    this.fused = [];
-    // Index l: R(l) as asked for.
-    this.tops = [];
+    /** @type {Matrix[]} index l: R(l) with heads averaged, for the layer above */
+    this.averaged = [];
+    /** @type {Matrix[]} index l: R(l) with the head of the settings at layer l */
+    this.matrices = [];
   }
 
-  /** Multiplications that all of it takes. */
+  /** Return the number of multiplications. @type {(edges: Edges) => number} */
   static cost({ sizes }) {
     return sizes.reduce((sum, size, at) => sum + (at > 1 ? size * sizes[at - 1] * sizes[0] : 0), 0);
   }
 
-  /** @returns {Float32Array | undefined} scores (node, token) of a layer, once they are made */
+  /** Return the scores (node, token) of a layer once they are computed.
+   * @type {(layer: number) => Matrix | undefined} */
   matrix(layer) {
-    return this.tops[layer];
+    return this.matrices[layer];
   }
 
-  /** Work to be done in slices; yields after every row. */
+  /** Compute all layers; yields after every row. @type {() => Generator<void, void>} */
   *steps() {
-    const { head, residual } = this.settings;
+    const { head } = this.settings;
     for (let layer = 1; layer <= this.edges.layers; layer++) {
-      this.fused[layer] = yield* this.product(layer, -1, residual);
-      this.tops[layer] = head < 0 ? this.fused[layer] : yield* this.product(layer, head, residual);
+      this.averaged[layer] = yield* this.product(layer, -1);
+      this.matrices[layer] = head < 0 ? this.averaged[layer] : yield* this.product(layer, head);
     }
   }
 
-  *product(layer, head, residual) {
+  /** @type {(layer: number, head: number) => Generator<void, Matrix>} */
+  *product(layer, head) {
     const { sizes } = this.edges;
     const W = this.edges.weights(layer, head);
     const inner = sizes[layer - 1];
-    const below = layer > 1 ? this.fused[layer - 1] : identity(inner);
-    const whole = new Float32Array(sizes[layer] * sizes[0]);
+    const below = layer > 1 ? this.averaged[layer - 1] : identity(inner);
+    const product = new Float32Array(sizes[layer] * sizes[0]);
     const sums = new Float64Array(sizes[0]);
     for (let row = 0; row < sizes[layer]; row++) {
-      whole.set(rowOfProduct(W, row, below, inner, sizes[0], residual, sums), row * sizes[0]);
+      product.set(rowOfProduct(W, row, below, inner, this.settings.residual, sums), row * sizes[0]);
       yield;
     }
-    return whole;
+    return product;
   }
 }
 
+/** @type {(size: number) => Matrix} */
 function identity(size) {
   const matrix = new Float32Array(size * size);
   for (let node = 0; node < size; node++) matrix[node * (size + 1)] = 1;

@@ -1,25 +1,26 @@
-/** Long work in short slices, so that the page answers in between. */
+/** Long computations in short time slices, so that the page stays responsive. */
 
-/** Milliseconds; chosen: half of a frame, and a little more for what was just asked for. */
+/** Milliseconds of a slice; chosen: half a frame, and a little more for a new request. */
 const SLICE = 8;
 const FIRST_SLICE = 12;
-/** Milliseconds between two looks at how far the work is; chosen: it is seen to move. */
-const NEWS = 300;
-/** Milliseconds that work waits after a person has moved; chosen: some frames, so that a movement is over. */
+/** Milliseconds between two updates of unfinished work; chosen: progress is visible. */
+const UPDATE_INTERVAL = 300;
+/** Milliseconds that work waits after a pointer event; chosen: some frames. */
 const PAUSE = 100;
 
-export class Slices {
-  /** @param {() => void} onNews called when some work is finished, and now and then on the way */
-  constructor(onNews) {
-    this.onNews = onNews;
-    // Key → generator; what was asked for last goes first.
-    this.waiting = new Map();
+/** @typedef {Generator<void, unknown>} Task yields where it may be interrupted */
+
+export class Scheduler {
+  /** @param {() => void} onUpdate called when a task is finished, and at intervals before that */
+  constructor(onUpdate) {
+    this.onUpdate = onUpdate;
+    /** @type {Map<string, Task>} the newest request runs first */
+    this.tasks = new Map();
     this.timer = 0;
-    this.told = 0;
-    // Until the first picture is there, work only lines up.
+    this.lastUpdate = 0;
+    this.pausedUntil = 0;
+    // Before the first picture is drawn, tasks only queue up.
     this.started = false;
-    // The time until which nothing is done.
-    this.quiet = 0;
   }
 
   start() {
@@ -27,56 +28,52 @@ export class Slices {
     this.schedule();
   }
 
-  /** Leave the time to what a person is doing. */
   pause() {
-    this.quiet = performance.now() + PAUSE;
+    this.pausedUntil = performance.now() + PAUSE;
   }
 
-  /** Whether the work is done by now: it is begun at once, and goes on later where it is long. */
-  want(key, begin) {
-    const known = this.waiting.get(key);
-    if (known) {
-      this.waiting.delete(key);
-      this.waiting.set(key, known);
-      return false;
-    }
-    const steps = begin();
-    if (this.started && runs(steps, FIRST_SLICE)) return true;
-    this.waiting.set(key, steps);
+  /** Run a task: now if it is short, else in slices. A known key moves to the front.
+   * @type {(key: string, create: () => Task) => void} */
+  request(key, create) {
+    const known = this.tasks.get(key);
+    this.tasks.delete(key);
+    const task = known ?? create();
+    if (!known && this.started && runFor(task, FIRST_SLICE)) return;
+    this.tasks.set(key, task);
     this.schedule();
-    return false;
   }
 
-  /** Drop whatever is not done; it may be wanted again. */
+  /** Drop all unfinished tasks. */
   clear() {
-    this.waiting.clear();
+    this.tasks.clear();
     clearTimeout(this.timer);
     this.timer = 0;
   }
 
   schedule() {
-    const wait = Math.max(0, this.quiet - performance.now());
-    if (this.started && !this.timer && this.waiting.size) this.timer = setTimeout(() => this.slice(), wait);
+    const wait = Math.max(0, this.pausedUntil - performance.now());
+    if (this.started && !this.timer && this.tasks.size) this.timer = setTimeout(() => this.runSlice(), wait);
   }
 
-  slice() {
+  runSlice() {
     this.timer = 0;
-    if (performance.now() < this.quiet) return this.schedule();
-    const key = [...this.waiting.keys()].pop();
-    if (key === undefined) return undefined;
-    const done = runs(this.waiting.get(key), SLICE);
-    if (done) this.waiting.delete(key);
+    const [key, task] = [...this.tasks].at(-1) ?? [];
+    if (key === undefined || !task) return;
+    const paused = performance.now() < this.pausedUntil;
+    const done = !paused && runFor(task, SLICE);
+    if (done) this.tasks.delete(key);
     this.schedule();
-    if (!done && performance.now() - this.told < NEWS) return undefined;
-    this.told = performance.now();
-    return this.onNews();
+    if (paused || (!done && performance.now() - this.lastUpdate < UPDATE_INTERVAL)) return;
+    this.lastUpdate = performance.now();
+    this.onUpdate();
   }
 }
 
-/** Run until the time is up; whether all is done. */
-function runs(steps, milliseconds) {
+/** Run a task for some milliseconds; return whether it is done.
+ * @type {(task: Task, milliseconds: number) => boolean} */
+function runFor(task, milliseconds) {
   const end = performance.now() + milliseconds;
-  do if (steps.next().done) return true;
+  do if (task.next().done) return true;
   while (performance.now() < end);
   return false;
 }

@@ -1,190 +1,225 @@
 /**
- * Scores of the three methods: computed here, taken from the document, or solved when asked for.
+ * Scores of the three methods: computed here, read from the document, or solved on request.
  *
- * Raw and rollout are computed where attention or a graph is there; flow is taken where the document
- * has it, and solved where the graph is small.
+ * Raw attention and rollout are computed if the document has attention or a graph. Flow is read from
+ * the document, and solved for other settings where the graph is small.
  */
 
-import { arrayPart } from "./decode.js";
-import { Edges } from "./edges.js";
-import { Flows } from "./flow-solver.js";
-import { keepLast, settingsKey } from "./cache.js";
-import { RolloutMatrices, carriedDown, startAt } from "./rollout.js";
+/** @import { Block, EncodedScores, Method, PageData, Settings, Vector } from "../types.js" */
 
-export const METHODS = ["raw", "rollout", "flow"];
-/** Multiplications of rollout that are done at once. Chosen: some 50 ms. */
-const AT_ONCE = 4e7;
-/** Chosen: what a hover asks for, and the position of interest at all layers of a heat map. */
-const CHAINS = 64;
-/** Heads and residuals whose rollout of all positions is kept. Chosen: one of a long input is some 10 MB. */
-const MATRICES = 4;
+import { setBounded, settingsKey } from "./cache.js";
+import { decodeArray } from "./decode.js";
+import { blockOfRows, Edges } from "./edges.js";
+import { FlowSolver } from "./flow-solver.js";
+import { indicator, propagateDown, RolloutMatrices } from "./rollout.js";
+
+/** @type {Method[]} */
+const METHODS = ["raw", "rollout", "flow"];
+/** Multiplications of rollout that are done without slices; chosen: about 50 ms. */
+const IMMEDIATE_LIMIT = 4e7;
+/** Cached propagations; chosen: those of a hover, and of one position at all layers of a heat map. */
+const CACHED_PROPAGATIONS = 64;
+/** Cached settings of the rollout of all positions; chosen: one of a long input is about 10 MB. */
+const CACHED_MATRICES = 4;
+
+/**
+ * The edges of all positions. `missing` counts layers or rows that can be computed but are not yet;
+ * `pending` tells whether they are being computed.
+ *
+ * @typedef {{ blocks: Block[], missing: number, pending: boolean }} Overview
+ */
 
 export class Scores {
-  constructor(data, slices) {
+  /** @param {PageData} data @param {import("./scheduler.js").Scheduler} scheduler */
+  constructor(data, scheduler) {
     this.data = data;
-    this.slices = slices;
+    this.scheduler = scheduler;
     this.edges = data.attention || data.graph ? new Edges(data) : null;
-    this.flows = this.edges && new Flows(this.edges, slices);
-    this.given = new Map(data.scores.map((each) => [each.method, givenScores(each)]));
-    const computed = this.edges ? ["raw", "rollout", ...(this.flows.solvesRows ? ["flow"] : [])] : [];
-    this.methods = METHODS.filter((method) => computed.includes(method) || this.given.has(method));
-    this.layers = this.edges ? [...data.sizes.keys()].slice(1) : givenLayers(this.given);
+    this.solver = this.edges && new FlowSolver(this.edges, scheduler);
+    this.stored = new Map(data.scores.map((scores) => [scores.method, new StoredScores(scores)]));
+    this.methods = METHODS.filter(
+      (method) => this.computes(method) || this.canSolve(method) || this.stored.has(method),
+    );
+    this.layers = this.edges ? [...data.sizes.keys()].slice(1) : storedLayers([...this.stored.values()]);
+    /** @type {Map<string, RolloutMatrices>} */
     this.matrices = new Map();
-    this.chains = new Map();
+    /** @type {Map<string, Vector[]>} */
+    this.propagations = new Map();
   }
 
+  /** @returns {Settings} */
   get defaults() {
-    return this.edges ? this.edges.defaults : { head: -1, residual: 0 };
+    return this.edges?.defaults ?? { head: -1, residual: 0 };
   }
 
-  /** Whether a method is computed from edges, and not read off. */
+  /** Return whether a method is computed from edge weights at once. @type {(method: Method) => boolean} */
   computes(method) {
     return this.edges !== null && method !== "flow";
   }
 
+  /** Return whether rows of a method are solved here. @type {(method: Method) => boolean} */
+  canSolve(method) {
+    return method === "flow" && Boolean(this.solver?.canSolveRows);
+  }
+
   /**
-   * What a position takes from each token; of raw, from each node of the layer below it.
+   * Return the scores of a position for all tokens; of raw attention, for the nodes of the layer below.
    *
-   * @param {import("./edges.js").Settings} settings
-   * @returns {Float64Array | null} null where it is not known; `reason` says why
+   * Null where they are unknown; `reason` says why.
+   *
+   * @type {(method: Method, layer: number, position: number, settings: Settings) => Vector | null}
    */
   row(method, layer, position, settings) {
-    if (!this.computes(method)) return this.readRow(method, layer, position, settings);
-    if (position >= this.edges.sizes[layer]) return null;
-    if (method === "raw") {
-      const below = this.edges.sizes[layer - 1];
-      const W = this.edges.weights(layer, settings.head);
-      return Float64Array.from(W.subarray(position * below, (position + 1) * below));
-    }
-    const matrix = this.matrices.get(settingsKey(settings))?.matrix(layer);
-    const tokens = this.edges.sizes[0];
-    if (matrix) return Float64Array.from(matrix.subarray(position * tokens, (position + 1) * tokens));
-    return this.carried(layer, [position], settings)[0];
+    const { edges } = this;
+    if (!edges || method === "flow") return this.readRow(method, layer, position, settings);
+    if (position >= edges.sizes[layer]) return null;
+    const raw = method === "raw";
+    const matrix = raw ? edges.weights(layer, settings.head) : this.matrices.get(settingsKey(settings))?.matrix(layer);
+    if (!matrix) return this.propagated(layer, [position], settings)[0];
+    const columns = edges.sizes[raw ? layer - 1 : 0];
+    return Float64Array.from(matrix.subarray(position * columns, (position + 1) * columns));
   }
 
-  /** What arrives at the layers below from a node; the last few are kept, as several things ask for them. */
-  carried(layer, positions, settings) {
+  /** Propagate the mean of some positions down to the input; the last few results are cached.
+   * @type {(layer: number, positions: number[], settings: Settings) => Vector[]} */
+  propagated(layer, positions, settings) {
+    const edges = /** @type {Edges} */ (this.edges);
     const key = `${layer} ${positions} ${settingsKey(settings)}`;
-    if (!this.chains.has(key)) {
-      const start = startAt(this.edges.sizes[layer], positions);
-      keepLast(this.chains, key, carriedDown(this.edges, layer, start, settings), CHAINS);
-    }
-    return this.chains.get(key);
+    const cached = this.propagations.get(key);
+    if (cached) return cached;
+    const vectors = propagateDown(edges, layer, indicator(edges.sizes[layer], positions), settings);
+    return setBounded(this.propagations, key, vectors, CACHED_PROPAGATIONS);
   }
 
+  /** @type {(method: Method, layer: number, position: number, settings: Settings) => Vector | null} */
   readRow(method, layer, position, settings) {
-    const found = this.givenRow(method, layer, position, settings);
-    if (found || !this.flows || method !== "flow") return found;
-    if (!this.flows.solvesRows || position >= this.edges.sizes[layer]) return null;
-    return this.flows.row(layer, position, settings);
+    const stored = this.storedRow(method, layer, position, settings);
+    if (stored || !this.solver || !this.canSolve(method) || position >= this.data.sizes[layer]) return stored;
+    return this.solver.row(layer, position, settings);
   }
 
-  /** A row that the document holds. */
-  givenRow(method, layer, position, settings) {
-    const given = this.given.get(method);
-    if (!given || (this.edges && !this.edges.plain(settings))) return null;
-    const at = given.layers.indexOf(layer);
-    const row = given.rowOf.get(position);
-    if (at < 0 || row === undefined) return null;
-    const start = (at * given.queries.length + row) * given.tokens;
-    return Float64Array.from(given.values.subarray(start, start + given.tokens));
+  /** Return a row of the document.
+   * @type {(method: Method, layer: number, position: number, settings: Settings) => Vector | null} */
+  storedRow(method, layer, position, settings) {
+    return this.hasDefaults(settings) ? (this.stored.get(method)?.row(layer, position) ?? null) : null;
   }
 
-  /** Why there is no row, in a sentence. */
+  /** Return whether the scores of the document have these settings. @type {(settings: Settings) => boolean} */
+  hasDefaults(settings) {
+    return !this.edges || this.edges.isDefault(settings);
+  }
+
+  /** Return why there is no row, as a sentence.
+   * @type {(method: Method, layer: number, settings: Settings) => string} */
   reason(method, layer, settings) {
-    const given = this.given.get(method);
-    if (this.flows?.solvesRows) return "Solving…";
-    if (this.edges && !this.edges.plain(settings)) {
-      return "The graph is too large to solve for another head or residual here; Python does.";
+    if (this.solver?.canSolveRows) return "Solving…";
+    if (!this.hasDefaults(settings)) {
+      return "The graph is too large to solve here for another head or residual; use attnflow.flow in Python.";
     }
-    const listed = given ? given.queries.slice(0, 3).join(", ") + (given.queries.length > 3 ? ", …" : "") : "";
-    if (given && !given.layers.includes(layer)) return `Not computed for layer ${layer}.`;
-    return given
-      ? `Computed for ${given.queries.length > 1 ? "positions" : "position"} ${listed} only.`
-      : "Not computed.";
+    const stored = this.stored.get(method);
+    if (!stored) return "Not computed.";
+    if (!stored.layers.includes(layer)) return `Not computed for layer ${layer}.`;
+    const { queries } = stored;
+    const listed = queries.slice(0, 3).join(", ") + (queries.length > 3 ? ", …" : "");
+    return `Computed for ${queries.length > 1 ? "positions" : "position"} ${listed} only.`;
   }
 
-  /** Whether flow tells nothing about who asks: "same" for all, at its "ceiling", or "". */
+  /** Return whether flow is the "same" for all positions, at its "ceiling", or neither.
+   * @type {(layer: number, settings: Settings) => "" | "same" | "ceiling"} */
   saturation(layer, settings) {
-    const given = this.given.get("flow");
-    if (!given || (this.edges && !this.edges.plain(settings))) return "";
-    if (!given.saturated[given.layers.indexOf(layer)]) return "";
-    return given.queries.length > 1 ? "same" : "ceiling";
+    const stored = this.stored.get("flow");
+    if (!stored?.isSaturated(layer) || !this.hasDefaults(settings)) return "";
+    return stored.queries.length > 1 ? "same" : "ceiling";
   }
 
-  /**
-   * Edges of the picture at rest: from each position to what lies below it, as strong as its score.
-   *
-   * @returns {{blocks: import("./top-edges.js").Block[], missing: number, wanted: boolean}} `missing`: layers
-   *   or rows that are not there and can be computed here; `wanted`: whether they are on their way
-   */
-  resting(method, settings) {
-    if (method === "raw" && this.edges) {
-      return { blocks: this.layers.map((layer) => this.rawBlock(layer, settings.head)), missing: 0, wanted: false };
-    }
-    return method === "rollout" && this.edges ? this.restingRollout(settings) : this.restingRows(method, settings);
-  }
-
-  rawBlock(layer, head) {
-    const columns = this.data.sizes[layer - 1];
-    return { from: layer, to: layer - 1, columns, values: this.edges.weights(layer, head) };
-  }
-
-  restingRollout(settings) {
-    const key = settingsKey(settings);
-    const made = this.matrices.get(key) ?? new RolloutMatrices(this.edges, settings);
-    keepLast(this.matrices, key, made, MATRICES);
-    if (!made.matrix(this.edges.layers)) {
-      if (RolloutMatrices.cost(this.edges) <= AT_ONCE) for (const _ of made.steps());
-      else this.slices.want(`rollout ${key}`, () => made.steps());
-    }
-    const tokens = this.data.sizes[0];
-    const blocks = this.layers
-      .filter((layer) => made.matrix(layer))
-      .map((layer) => ({ from: layer, to: this.restsOn(layer), columns: tokens, values: made.matrix(layer) }));
-    return { blocks, missing: this.layers.length - blocks.length, wanted: true };
-  }
-
-  restingRows(method, settings) {
-    const flows = method === "flow" && this.flows?.solvesRows ? this.flows : null;
-    const missing = [];
-    const tokens = this.data.sizes[0];
+  /** Return the edges of all positions to the layer below, weighted by score.
+   * @type {(method: Method, settings: Settings) => Overview} */
+  overview(method, settings) {
+    const { edges } = this;
+    if (!edges || method === "flow") return this.rowsOverview(method, settings);
+    if (method === "rollout") return this.rolloutOverview(edges, settings);
     const blocks = this.layers.map((layer) => {
-      const [nodes, rows] = [[], []];
+      const values = edges.weights(layer, settings.head);
+      return { from: layer, to: layer - 1, columns: this.data.sizes[layer - 1], values };
+    });
+    return { blocks, missing: 0, pending: false };
+  }
+
+  /** @type {(edges: Edges, settings: Settings) => Overview} */
+  rolloutOverview(edges, settings) {
+    const key = settingsKey(settings);
+    const rollout = this.matrices.get(key) ?? new RolloutMatrices(edges, settings);
+    setBounded(this.matrices, key, rollout, CACHED_MATRICES);
+    if (!rollout.matrix(edges.layers)) {
+      if (RolloutMatrices.cost(edges) <= IMMEDIATE_LIMIT) for (const _ of rollout.steps());
+      else this.scheduler.request(`rollout ${key}`, () => rollout.steps());
+    }
+    const blocks = this.layers.flatMap((layer) => {
+      const values = rollout.matrix(layer);
+      return values ? [{ from: layer, to: this.overviewTarget(layer), columns: this.data.sizes[0], values }] : [];
+    });
+    return { blocks, missing: this.layers.length - blocks.length, pending: true };
+  }
+
+  /** @type {(method: Method, settings: Settings) => Overview} */
+  rowsOverview(method, settings) {
+    const solver = this.canSolve(method) ? this.solver : null;
+    /** @type {[number, number][]} */
+    const missing = [];
+    const blocks = this.layers.map((layer) => {
+      /** @type {number[]} */
+      const nodes = [];
+      /** @type {Vector[]} */
+      const rows = [];
       for (let position = 0; position < this.data.sizes[layer]; position++) {
-        const row = this.givenRow(method, layer, position, settings) ?? flows?.known(layer, position, settings);
+        const row = this.storedRow(method, layer, position, settings) ?? solver?.cachedRow(layer, position, settings);
         if (row) {
           nodes.push(position);
           rows.push(row);
-        } else if (flows) missing.push([layer, position]);
+        } else missing.push([layer, position]);
       }
-      const values = new Float32Array(rows.length * tokens);
-      rows.forEach((row, at) => values.set(row, at * tokens));
-      return { from: layer, to: this.restsOn(layer), columns: tokens, values, nodes };
+      return blockOfRows(layer, this.overviewTarget(layer), this.data.sizes[0], rows, nodes);
     });
-    const wanted = missing.length > 0 && flows.solvesAll;
-    if (wanted) flows.wantAll(missing, settings);
-    return { blocks, missing: missing.length, wanted };
+    const pending = missing.length > 0 && Boolean(solver?.canSolveAll);
+    if (pending) solver?.requestRows(missing, settings);
+    return { blocks, missing: solver ? missing.length : 0, pending };
   }
 
-  /** Where edges at rest end: one layer below, or at the tokens where that layer has other nodes. */
-  restsOn(layer) {
+  /** Return where edges of the overview end: one layer below, or at the tokens if that layer has other nodes.
+   * @type {(layer: number) => number} */
+  overviewTarget(layer) {
     return this.data.sizes[layer - 1] === this.data.sizes[0] ? layer - 1 : 0;
   }
 }
 
-function givenScores({ layers, queries, values, saturated }) {
-  return {
-    layers,
-    queries,
-    saturated,
-    rowOf: new Map(queries.map((query, row) => [query, row])),
-    tokens: values.shape[2],
-    values: arrayPart(values),
-  };
+/** Scores of one method in the document. */
+class StoredScores {
+  /** @param {EncodedScores} scores */
+  constructor({ layers, queries, values, saturated }) {
+    this.layers = layers;
+    this.queries = queries;
+    this.saturated = saturated;
+    this.tokens = values.shape[2];
+    this.values = decodeArray(values);
+    this.rowOf = new Map(queries.map((query, row) => [query, row]));
+  }
+
+  /** @type {(layer: number, position: number) => Vector | null} */
+  row(layer, position) {
+    const index = this.layers.indexOf(layer);
+    const row = this.rowOf.get(position);
+    if (index < 0 || row === undefined) return null;
+    const start = (index * this.queries.length + row) * this.tokens;
+    return Float64Array.from(this.values.subarray(start, start + this.tokens));
+  }
+
+  /** @type {(layer: number) => boolean} */
+  isSaturated(layer) {
+    return this.saturated[this.layers.indexOf(layer)] ?? false;
+  }
 }
 
-function givenLayers(given) {
-  const layers = new Set([...given.values()].flatMap((each) => each.layers));
-  return [...layers].sort((a, b) => a - b);
+/** @type {(stored: StoredScores[]) => number[]} */
+function storedLayers(stored) {
+  return [...new Set(stored.flatMap(({ layers }) => layers))].sort((a, b) => a - b);
 }

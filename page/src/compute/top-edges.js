@@ -1,83 +1,82 @@
-/**
- * The strongest edges of a picture, found without sorting millions of them.
- *
- * @typedef {{from: number, to: number, columns: number, values: Float32Array, nodes?: number[],
- *   firstColumn?: number, sums?: Float64Array, count?: (pieces?: number[][]) => number}} Block edges from
- *   nodes of one layer to nodes of another, row after row; `nodes` are the nodes of the rows where they
- *   are not 0, 1, …; where the block has not all edges, `sums` are the weights of all rows, and `count`
- *   tells the number of edges with a weight
- * @typedef {{block: Block, above: number, below: number, value: number}} Edge
- */
+/** The strongest edges of a picture, found without sorting millions of them. */
 
-/** Values that the histogram looks at; of more, a share spread over all. Chosen: some 3 ms. */
-const LOOKED_AT = 262144;
+/** @import { Block, Edge, TopEdges } from "../types.js" */
+
+import { sumOf } from "./matrix.js";
+
+/** Values that the histogram counts; of more, a sample. Chosen: about 3 ms. */
+const SAMPLE_SIZE = 262144;
 
 /**
- * About the `limit` strongest edges, weakest first; those under `floor` times the strongest are left out.
+ * Return about the `limit` strongest edges, weakest first, without those below `floor` times the strongest.
  *
- * @param {Block[]} blocks
- * @returns {{edges: Edge[], most: number, left: number, leftShare: number}} `left` edges with a weight
- *   are not among them, and carry `leftShare` of it all
+ * @type {(blocks: Block[], limit: number, floor?: number) => TopEdges}
  */
-export function strongestEdges(blocks, limit, floor = 0) {
-  const { least, sure, every } = thresholds(blocks, limit);
+export function topEdges(blocks, limit, floor = 0) {
+  const { lower, upper, stride } = thresholds(blocks, limit);
+  /** @type {Edge[]} */
   const edges = [];
-  let [total, count, seen] = [0, 0, 0];
+  let [total, count, candidates] = [0, 0, 0];
   for (const block of blocks) {
     const { values, columns } = block;
-    let [weight, some] = [0, 0];
+    let [weight, positive] = [0, 0];
     for (let at = 0; at < values.length; at++) {
       const value = values[at];
       if (!(value > 0)) continue;
-      some++;
+      positive++;
       if (value < Infinity) weight += value;
-      if (value < least || (value < sure && seen++ % every)) continue;
+      if (value < lower || (value < upper && candidates++ % stride)) continue;
       edges.push({ block, above: Math.floor(at / columns), below: at % columns, value });
     }
-    total += block.sums ? block.sums.reduce((sum, value) => sum + value, 0) : weight;
-    count += block.count ? block.count() : some;
+    total += block.sums ? sumOf(block.sums) : weight;
+    count += block.count ? block.count() : positive;
   }
-  return weighed(edges, total, count, floor);
+  return summarize(edges, total, count, floor);
 }
 
 /**
- * Where to cut: positive floats sort like the whole numbers that their bits are, so a histogram over
- * the upper 16 bits tells. Where most are about equal, one in `every` from `least` up to `sure` is drawn.
+ * Return the thresholds: edges from `upper` on are all drawn, of those from `lower` to `upper` one in
+ * `stride`, which matters where most edges are about equal.
+ *
+ * Positive floats sort like the integers of their bits, so a histogram over the upper 16 bits suffices.
+ *
+ * @type {(blocks: Block[], limit: number) => { lower: number, upper: number, stride: number }}
  */
 function thresholds(blocks, limit) {
   const size = blocks.reduce((sum, { values }) => sum + values.length, 0);
-  const stride = Math.ceil(size / LOOKED_AT);
+  // Odd steps, so that all columns are sampled.
+  const step = Math.ceil(size / SAMPLE_SIZE) | 1;
   const histogram = new Uint32Array(65536);
   for (const { values } of blocks) {
     const patterns = new Uint32Array(values.buffer, values.byteOffset, values.length);
-    // Odd steps, so that all columns are looked at.
-    for (let at = 0; at < patterns.length; at += stride | 1) histogram[patterns[at] >>> 16]++;
+    for (let at = 0; at < patterns.length; at += step) histogram[patterns[at] >>> 16]++;
   }
   // Edges without weight do not count.
   histogram[0] = 0;
-  const wanted = limit / (stride | 1);
-  let [bucket, kept] = [65536, 0];
-  while (bucket > 0 && kept + histogram[bucket - 1] <= wanted) kept += histogram[--bucket];
-  const sure = floatOf(bucket);
-  if (bucket === 0 || kept >= wanted / 2) return { least: sure, sure, every: 1 };
-  return { least: floatOf(bucket - 1), sure, every: Math.ceil(histogram[bucket - 1] / (wanted - kept)) };
+  const target = limit / step;
+  let [bucket, taken] = [65536, 0];
+  while (bucket > 0 && taken + histogram[bucket - 1] <= target) taken += histogram[--bucket];
+  const upper = floatOf(bucket);
+  if (bucket === 0 || taken >= target / 2) return { lower: upper, upper, stride: 1 };
+  return { lower: floatOf(bucket - 1), upper, stride: Math.ceil(histogram[bucket - 1] / (target - taken)) };
 }
 
-/** The number whose upper 16 bits are these, and the others zero. */
+/** Return the float with these upper 16 bits and zeros below. @type {(bits: number) => number} */
 function floatOf(bits) {
   return bits > 65535 ? Infinity : new Float32Array(new Uint32Array([bits << 16]).buffer)[0];
 }
 
-function weighed(found, total, count, floor) {
-  const most = found.reduce((max, { value }) => (value > max && value < Infinity ? value : max), 0) || 1;
-  const edges = found.filter(({ value }) => value >= floor * most).sort((a, b) => a.value - b.value);
-  let [sum, finite] = [0, 0];
+/** @type {(found: Edge[], total: number, count: number, floor: number) => TopEdges} */
+function summarize(found, total, count, floor) {
+  const max = found.reduce((most, { value }) => (value > most && value < Infinity ? value : most), 0) || 1;
+  const edges = found.filter(({ value }) => value >= floor * max).sort((a, b) => a.value - b.value);
+  let sum = 0;
   for (const edge of edges) {
     const { nodes, firstColumn = 0 } = edge.block;
     if (nodes) edge.above = nodes[edge.above];
     edge.below += firstColumn;
     if (edge.value < Infinity) sum += edge.value;
-    finite++;
   }
-  return { edges, most, left: Math.max(0, count - finite), leftShare: total > 0 ? Math.max(0, 1 - sum / total) : 0 };
+  const omittedShare = total > 0 ? Math.max(0, 1 - sum / total) : 0;
+  return { edges, max, omitted: Math.max(0, count - edges.length), omittedShare };
 }

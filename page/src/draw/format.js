@@ -1,88 +1,96 @@
-/** Names, numbers and sentences as they are shown and read out. */
+/** Names, numbers and texts as the page shows them. */
 
-export const TITLES = { raw: "Raw attention", rollout: "Attention rollout", flow: "Attention flow" };
+/** @import { Method, Vector, ViewName } from "../types.js" */
 
-/** What importance is called, by the name it has in Python. */
+/** @type {Record<Method, string>} */
+export const METHOD_TITLES = { raw: "Raw attention", rollout: "Attention rollout", flow: "Attention flow" };
+
+/** @type {Record<Method, string>} */
+export const METHOD_DESCRIPTIONS = {
+  raw: "Attention weights to the layer directly below.",
+  rollout: "Sum over all paths of the product of edge weights.",
+  flow: "Maximum flow to a token; edge weights are capacities.",
+};
+
+/** @type {Record<ViewName, string>} */
+export const HELP = {
+  graph:
+    "Hover over a node or tap it to see its edges. Click to pin it, then click an input token for the maximum flow " +
+    "between the two and its minimum cut. Arrow keys, Enter and Escape do the same.",
+  heatmap: "Hover over a cell for its score; click it to select its layer. Arrow keys select layer and position.",
+  text: "Hover over a token for its score; click it to select its position. Arrow keys select layer and position.",
+  table: "Select layer and position above. The CSV file has the scores of all layers.",
+};
+
+/** Return the display name of an importance method, given its name in Python. @type {(method: string) => string} */
 export function importanceName(method) {
   return method === "blank_out" ? "blank-out" : method.replaceAll("_", " ");
 }
 
-export const EXPLAINED = {
-  raw: "What each position takes from the layer right below it.",
-  rollout: "All paths to a token, each the product of its edges.",
-  flow: "The most that can run to a token, edges being pipes.",
-};
+const LONE_SURROGATES = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]|[\ufffe\uffff]/g;
 
-/** What there is to do in each view. */
-export const HELP = {
-  graph:
-    "Point at a node or tap it to see what it draws on. Click to keep it, then click an input token for the flow between " +
-    "the two and its bottleneck. Arrow keys, Enter and Escape do the same.",
-  heatmap: "Point at a cell for its score; click it to choose its layer. Arrow keys choose layer and position.",
-  text: "Point at a token for its score; click it to see what it draws on. Arrow keys choose layer and position.",
-  table: "Choose layer and position above. CSV has the scores of all layers.",
-};
-
-/** A token as it can be drawn: no control characters, white space made visible, half characters mended. */
-export function visibleName(name) {
-  const plain = name.replace(/[\u0000-\u001f\u007f]/g, (c) => (c === "\n" ? "⏎" : c === "\t" ? "⇥" : "�"));
-  const whole = plain.replace(
-    /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]|[\ufffe\uffff]/g,
-    "�",
-  );
-  return whole.trim() === "" ? "␣".repeat(Math.min(3, whole.length)) || "∅" : whole;
+/** Return a token as it can be drawn: no control characters or lone surrogates, visible white space.
+ * @type {(name: string) => string} */
+export function displayName(name) {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: tokens may contain them
+  const printable = name.replace(/[\u0000-\u001f\u007f]/g, (c) => (c === "\n" ? "⏎" : c === "\t" ? "⇥" : "�"));
+  const valid = printable.replace(LONE_SURROGATES, "�");
+  return valid.trim() === "" ? "␣".repeat(Math.min(3, valid.length)) || "∅" : valid;
 }
 
-/** A score for people: three decimals, and more digits where it is small. */
-export function numberText(value) {
+/** Format a score: three decimals, more digits where it is small. @type {(value: number) => string} */
+export function formatScore(value) {
   if (value === Infinity) return "∞";
   if (value === 0) return "0";
   const size = Math.abs(value);
-  return size >= 0.0095
-    ? value.toFixed(3)
-    : size >= 1e-6
-      ? String(Number(value.toPrecision(2)))
-      : value.toExponential(1);
+  if (size >= 0.0095) return value.toFixed(3);
+  return size >= 1e-6 ? String(Number(value.toPrecision(2))) : value.toExponential(1);
 }
 
-/** A score for tables: enough digits to compare it with Python's. */
-export function exactText(value) {
+/** Format a score for the table: enough digits to compare it with Python's. @type {(value: number) => string} */
+export function formatExact(value) {
   if (value === Infinity) return "∞";
   return Math.abs(value) >= 0.01 || value === 0 ? value.toFixed(4) : String(Number(value.toPrecision(3)));
 }
 
-/** A score for a file: five decimals, or five digits where it is small. Weights of 16 bits mean no more. */
-export function fileNumber(value) {
+/** Round a score for a file: five decimals, or five digits if it is small. 16-bit weights have no more.
+ * @type {(value: number) => number} */
+export function roundForFile(value) {
   return Number(Math.abs(value) < 0.1 ? value.toPrecision(5) : value.toFixed(5));
 }
 
-export function percentText(share) {
+/** @type {(share: number) => string} */
+export function formatPercent(share) {
   const percent = 100 * share;
   return percent > 0 && percent < 1 ? "under 1 %" : `${Math.round(percent)} %`;
 }
 
-export function countText(count) {
+/** @type {(count: number) => string} */
+export function formatCount(count) {
   return String(count).replace(/\B(?=(\d{3})+$)/g, "\u202f");
 }
 
-/** The strongest scores of a row, as "key 0.213, the 0.15". */
-export function strongestText(row, names, count = 3) {
+/** Format the highest scores of a row, as "key 0.213, the 0.15".
+ * @type {(row: Vector, names: string[], count?: number) => string} */
+export function formatTopScores(row, names, count = 3) {
   const order = [...row.keys()].sort((a, b) => row[b] - row[a]).slice(0, count);
   return order
     .filter((at) => row[at] > 0)
-    .map((at) => `${visibleName(names[at])} ${numberText(row[at])}`)
+    .map((at) => `${displayName(names[at])} ${formatScore(row[at])}`)
     .join(", ");
 }
 
-/** A position with its name, or alone where the name is its number. */
-export function positionText(position, name) {
-  const visible = visibleName(name);
+/** Format a position with its name; only the position if that is its name.
+ * @type {(position: number, name: string) => string} */
+export function formatPosition(position, name) {
+  const visible = displayName(name);
   return visible === String(position) ? visible : `${position} ${visible}`;
 }
 
-/** A node with its layer; one whose name is its number is called a position. */
-export function nodeText(layer, name, node) {
-  const visible = visibleName(name);
+/** Format a node with its layer; one whose name is its number is called a position.
+ * @type {(layer: number, name: string, node: number) => string} */
+export function formatNode(layer, name, node) {
+  const visible = displayName(name);
   if (layer === 0) return `token ${visible}`;
   return `layer ${layer}, ${visible === String(node) ? `position ${visible}` : visible}`;
 }

@@ -1,108 +1,113 @@
-/** The layered graph as a scene: edges, nodes, the tokens coloured by score. */
+/** The layered graph as a scene: edges, nodes, tokens colored by score. */
 
-import { box, cellAlpha, dot, edgeLook, line } from "./marks.js";
-import { largest } from "../compute/matrix.js";
-import { importanceMarks, layerMarks, stuckNames, tokenLabels } from "./axes.js";
+/** @import { Edge, Importance, Layout, LineMark, Mark } from "../types.js" */
+/** @import { Color, Method, NodeRef, Scene, SolvedPair, Vector } from "../types.js" */
 
-/** Pixels of a column under which nodes touch each other. */
+import { maxFinite } from "../compute/matrix.js";
+import { importanceMarks, layerMarks, stickyNames, tokenLabels, tokensOf } from "./axes.js";
+import { box, cellAlpha, dot, edgeStyle, line } from "./marks.js";
+
+/** Width of a column below which nodes touch each other. */
 const TOUCHING = 4;
-/** Share of a picture that edges may cover, counted as if they did not lie over each other; chosen by eye. */
+/** Share of a picture that edges may cover, counted without overlap; chosen by eye. */
 const COVERED = 1.2;
-/** A flow that counts as none: where nothing runs, widths are not divided by zero. Chosen: no score is as small. */
+/** The smallest maximum flow, so that widths are not divided by zero; chosen: no score is as small. */
 const NO_FLOW = 1e-300;
-/** Pixels that the bar across a cut edge reaches to each side, and those of a halo and a ring; chosen by eye. */
+/** Half the length of the bar across a cut edge, radii of a halo and a ring in pixels; chosen by eye. */
 const CUT_BAR = 5;
 const HALO = 5;
 const RING = 6.5;
-/** How opaque an edge with flow is at least; chosen: it is seen under the cut. */
-const FLOWING = 0.25;
+/** The minimum opacity of an edge with flow; chosen: it is visible below the cut. */
+const FLOW_ALPHA = 0.25;
 
 /**
- * @param {object} layout of `panelLayout`
- * @param {object} seen
- * @param {string} seen.method whose colour it has
- * @param {{edges: import("../compute/top-edges.js").Edge[], most: number}} seen.picked
- * @param {Float64Array | null} seen.scores of the tokens
- * @param {boolean} seen.strip whether there are, or will be, scores to colour the tokens by
- * @param {{layer: number, node: number}} seen.selected the node whose scores those are
- * @param {{layer: number, node: number} | null} seen.lit the node that edges lead from and to
- * @param {{layer: number, node: number} | null} seen.cursor of the keyboard
- * @param {number | null} seen.sink the token of a pinned pair
- * @param {object | null} seen.pair flow and cut of it
- * @param {{method: string, values: Float64Array}[]} seen.importance
- * @param {(layer: number) => number} seen.size
- * @returns {import("./marks.js").Scene}
+ * @typedef {object} GraphContent
+ * @property {Method} method whose color the edges have
+ * @property {{ edges: Edge[], max: number }} top the edges to draw
+ * @property {Vector | null} scores of the tokens
+ * @property {boolean} strip whether tokens are, or will be, colored by score
+ * @property {NodeRef} selected the node whose scores these are
+ * @property {NodeRef | null} highlighted the node whose edges these are
+ * @property {NodeRef | null} cursor
+ * @property {number | null} sink the token of a pinned pair
+ * @property {SolvedPair | null} pair
+ * @property {Importance[]} importance
+ * @property {(layer: number) => number} size
  */
-export function graphScene(layout, seen) {
-  const ink = seen.pair ? 1 : inkFor(layout, seen.picked);
-  const most = seen.pair ? Math.max(...seen.pair.flows.map(largest), NO_FLOW) : seen.picked.most;
-  const edges = seen.pair ? pairEdges(layout, seen, most) : plainEdges(layout, seen, ink);
+
+/** Return the scene, the weight of the strongest edge and how opaque edges are.
+ * @type {(layout: Layout, content: GraphContent) => { scene: Scene, max: number, ink: number }} */
+export function graphScene(layout, content) {
+  const { pair, top, selected, highlighted, cursor, sink } = content;
+  const ink = pair ? 1 : inkFor(layout, top);
+  const max = pair ? Math.max(...pair.flows.map(maxFinite), NO_FLOW) : top.max;
+  const strong = tokensOf([highlighted, cursor, sink === null ? null : { layer: 0, node: sink }]);
   const marks = [
-    ...layerMarks(layout, seen.selected.layer),
-    ...(seen.pair ? sourceSide(layout, seen.pair) : []),
-    ...edges,
-    ...nodes(layout, seen),
-    ...(seen.strip ? strip(layout, seen) : []),
-    ...tokenLabels(layout, strongTokens(seen)),
-    ...importanceMarks(layout, seen.importance),
+    ...layerMarks(layout, selected.layer),
+    ...(pair ? sourceSide(layout, pair) : []),
+    ...(pair ? pairEdges(layout, content, pair, max) : plainEdges(layout, content, ink)),
+    ...nodeMarks(layout, content),
+    ...(content.strip ? scoreStrip(layout, content) : []),
+    ...tokenLabels(layout, strong),
+    ...importanceMarks(layout, content.importance),
   ];
-  const names = stuckNames(layout, seen.selected.layer);
-  return { width: layout.width, height: layout.height, marks, ink, most, names };
+  const names = stickyNames(layout, selected.layer);
+  return { scene: { width: layout.width, height: layout.height, marks, names }, max, ink };
 }
 
-function plainEdges(layout, { picked, method }, ink) {
-  return picked.edges.map((edge) => {
-    const { width, alpha } = edgeLook(edge.value / picked.most, layout.column, ink);
+/** @type {(layout: Layout, content: GraphContent, ink: number) => Mark[]} */
+function plainEdges(layout, { top, method }, ink) {
+  return top.edges.map((edge) => {
+    const { width, alpha } = edgeStyle(edge.value / top.max, layout.column, ink);
     return line(...edgeEnds(layout, edge), method, width, { alpha });
   });
 }
 
-function edgeEnds(layout, { block, above, below }) {
-  const to = layout.rows.includes(block.to) ? block.to : rowBelow(layout, block.from);
-  return [layout.x(block.from, above), layout.y(block.from), layout.x(to, below), layout.y(to)];
+/** @type {(layout: Layout, edge: Edge) => [number, number, number, number]} */
+function edgeEnds({ rows, x, y }, { block, above, below }) {
+  // Of scores of some layers only, an edge ends at the next row that is shown.
+  const to = rows.includes(block.to) ? block.to : rows[Math.max(0, rows.indexOf(block.from) - 1)];
+  return [x(block.from, above), y(block.from), x(to, below), y(to)];
 }
 
-/** Less than 1 where edges would cover more of the picture than `COVERED` and hide each other. */
-function inkFor(layout, { edges, most }) {
+/** Return less than 1 if edges would cover more of the picture than `COVERED`.
+ * @type {(layout: Layout, top: GraphContent["top"]) => number} */
+function inkFor(layout, { edges, max }) {
   let ink = 0;
   for (const edge of edges) {
-    const { width, alpha } = edgeLook(edge.value / most, layout.column);
+    const { width, alpha } = edgeStyle(edge.value / max, layout.column);
     const [x1, y1, x2, y2] = edgeEnds(layout, edge);
     ink += width * alpha * (Math.abs(x2 - x1) + Math.abs(y2 - y1));
   }
   return Math.min(1, (COVERED * layout.across * (layout.bottom - layout.top)) / (ink || 1));
 }
 
-/** Scores of some layers alone: an edge ends at the next row that is shown. */
-function rowBelow(layout, layer) {
-  return layout.rows[Math.max(0, layout.rows.indexOf(layer) - 1)];
-}
-
-/** The flow over every edge, and over it the edges of the cut: dashed, with a bar across. */
-function pairEdges(layout, { pair, method, size }, most) {
+/** Return the flow on every edge, and above it the edges of the cut: dashed, with a bar across.
+ * @type {(layout: Layout, content: GraphContent, pair: SolvedPair, max: number) => Mark[]} */
+function pairEdges(layout, { method, size }, pair, max) {
+  /** @type {{ units: number, mark: LineMark }[]} */
   const flowing = [];
+  /** @type {Mark[]} */
   const cutting = [];
   pair.flows.forEach((flow, at) => {
     const below = size(at);
     flow.forEach((units, edge) => {
       const [i, k] = [Math.floor(edge / below), edge % below];
-      const ends = [layout.x(at + 1, i), layout.y(at + 1), layout.x(at, k), layout.y(at)];
-      const cut = pair.cut[at + 1][i] && !pair.cut[at][k] && pair.capacities[at][edge] > 0;
-      if (units <= 0 && !cut) return;
-      const look = edgeLook(units / most, layout.column);
-      if (units > 0)
-        flowing.push({
-          units,
-          mark: line(...ends, method, look.width, { alpha: Math.max(FLOWING, look.alpha) }),
-        });
-      if (cut) cutting.push(...cutMarks(ends, look.width));
+      const isCut = pair.cut[at + 1][i] && !pair.cut[at][k] && pair.capacities[at][edge] > 0;
+      if (units <= 0 && !isCut) return;
+      const [x1, y1, x2, y2] = [layout.x(at + 1, i), layout.y(at + 1), layout.x(at, k), layout.y(at)];
+      const { width, alpha } = edgeStyle(units / max, layout.column);
+      const mark = line(x1, y1, x2, y2, method, width, { alpha: Math.max(FLOW_ALPHA, alpha) });
+      if (units > 0) flowing.push({ units, mark });
+      if (isCut) cutting.push(...cutMarks(x1, y1, x2, y2, width));
     });
   });
   flowing.sort((a, b) => a.units - b.units);
   return [...flowing.map(({ mark }) => mark), ...cutting];
 }
 
-function cutMarks([x1, y1, x2, y2], width) {
+/** @type {(x1: number, y1: number, x2: number, y2: number, width: number) => Mark[]} */
+function cutMarks(x1, y1, x2, y2, width) {
   const [x, y] = [(x1 + x2) / 2, (y1 + y2) / 2];
   const length = Math.hypot(x2 - x1, y2 - y1) || 1;
   const [across, along] = [(CUT_BAR * (y2 - y1)) / length, (CUT_BAR * (x1 - x2)) / length];
@@ -112,77 +117,74 @@ function cutMarks([x1, y1, x2, y2], width) {
   ];
 }
 
-/** A halo around each node on the source's side of the cut; of the input only the sink matters. */
+/** Return a halo around each node on the source's side of the cut, except tokens.
+ * @type {(layout: Layout, pair: SolvedPair) => Mark[]} */
 function sourceSide(layout, { cut }) {
   return cut.flatMap((side, layer) =>
-    Array.from(side.keys())
+    [...side.keys()]
       .filter((node) => layer && side[node])
       .map((node) => dot(layout.x(layer, node), layout.y(layer), layout.radius + HALO, "ink", { alpha: 0.2 })),
   );
 }
 
-function nodes(layout, { picked, lit, cursor, selected, sink, pair, method, size }) {
-  const touched = lit && !pair ? touchedNodes(picked.edges) : new Map();
+/** @type {(layout: Layout, content: GraphContent) => Mark[]} */
+function nodeMarks(layout, { top, highlighted, cursor, selected, sink, pair, method, size }) {
+  const touched = highlighted && !pair ? endNodes(top.edges) : new Map();
+  /** @type {Mark[]} */
   const marks = [];
   for (const layer of layout.rows) {
+    /** @type {Set<number>} */
     const strong = touched.get(layer) ?? new Set();
     const y = layout.y(layer);
-    // Nodes that would touch each other are a line, and only those that are lit up are drawn.
+    // Nodes that would touch each other are one line, and only highlighted ones are drawn.
     const close = layout.column < TOUCHING;
     if (close) marks.push(line(layout.left, y, layout.left + layout.across, y, "line", 2 * layout.radius));
-    const drawn = close ? strong : Array(size(layer)).keys();
-    for (const node of drawn)
+    for (const node of close ? strong : Array(size(layer)).keys())
       marks.push(dot(layout.x(layer, node), y, layout.radius, strong.has(node) ? method : "node"));
   }
-  const ring = (at, colour, more) => {
+  /** @type {(at: NodeRef, color: Color, hollow?: number) => void} */
+  const ring = (at, color, hollow) => {
     if (!layout.rows.includes(at.layer) || at.node >= size(at.layer)) return;
-    marks.push(dot(layout.x(at.layer, at.node), layout.y(at.layer), Math.max(RING, layout.radius + 2.5), colour, more));
+    const radius = Math.max(RING, layout.radius + 2.5);
+    marks.push(dot(layout.x(at.layer, at.node), layout.y(at.layer), radius, color, { hollow }));
   };
-  ring(selected, "ink", { hollow: 1.5 });
-  if (lit) {
-    ring(lit, method);
-    ring(lit, "ink", { hollow: 1.5 });
+  ring(selected, "ink", 1.5);
+  for (const at of [highlighted, sink !== null && pair ? { layer: 0, node: sink } : null]) {
+    if (!at) continue;
+    ring(at, method);
+    ring(at, "ink", 1.5);
   }
-  if (sink !== null && pair) {
-    ring({ layer: 0, node: sink }, method);
-    ring({ layer: 0, node: sink }, "ink", { hollow: 1.5 });
-  }
-  if (cursor) ring(cursor, "accent", { hollow: 3 });
+  if (cursor) ring(cursor, "accent", 3);
   return marks;
 }
 
-/** Layer → nodes that edges lead from or to. */
-function touchedNodes(edges) {
-  const touched = new Map();
-  const touch = (layer, node) => {
-    if (!touched.has(layer)) touched.set(layer, new Set());
-    touched.get(layer).add(node);
+/** Return layer → nodes where edges begin or end. @param {Edge[]} edges */
+function endNodes(edges) {
+  /** @type {Map<number, Set<number>>} */
+  const nodes = new Map();
+  /** @type {(layer: number, node: number) => void} */
+  const add = (layer, node) => {
+    const known = nodes.get(layer);
+    if (known) known.add(node);
+    else nodes.set(layer, new Set([node]));
   };
   for (const { block, above, below } of edges) {
-    touch(block.from, above);
-    touch(block.to, below);
+    add(block.from, above);
+    add(block.to, below);
   }
-  return touched;
+  return nodes;
 }
 
-/** A cell under each token, the more opaque the higher its score. */
-function strip(layout, { scores, method }) {
-  const frame = box(layout.left, layout.strip, layout.across, layout.stripHeight, "line", { hollow: 1, corner: 3 });
+/** Return a cell for each token, more opaque for a higher score.
+ * @type {(layout: Layout, content: GraphContent) => Mark[]} */
+function scoreStrip({ left, strip, across, stripHeight }, { scores, method }) {
+  const frame = box(left, strip, across, stripHeight, "line", { hollow: 1, corner: 3 });
   if (!scores) return [frame];
-  const most = largest(scores) || 1;
-  const column = layout.across / scores.length;
-  const cells = Array.from(scores, (score, at) =>
-    box(layout.left + at * column, layout.strip, column, layout.stripHeight, method, {
-      alpha: cellAlpha(score / most),
-    }),
-  );
-  return [...cells.filter(({ alpha }) => alpha > 0), frame];
-}
-
-/** The token that is looked at, so that its label stands out. */
-function strongTokens({ lit, cursor, sink }) {
-  const strong = new Set();
-  for (const at of [lit, cursor]) if (at?.layer === 0) strong.add(at.node);
-  if (sink !== null) strong.add(sink);
-  return strong;
+  const max = maxFinite(scores) || 1;
+  const column = across / scores.length;
+  const cells = Array.from(scores, (score, at) => {
+    const alpha = cellAlpha(score / max);
+    return alpha > 0 ? [box(left + at * column, strip, column, stripHeight, method, { alpha })] : [];
+  });
+  return [...cells.flat(), frame];
 }

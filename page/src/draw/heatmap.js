@@ -1,64 +1,60 @@
-/** The heat map of one position: tokens across, layers upwards, a cell as opaque as its score. */
+/** The heat map of one position: tokens across, layers upwards, cells as opaque as their score. */
 
-import { box, cellAlpha, words } from "./marks.js";
-import { largest } from "../compute/matrix.js";
-import { importanceMarks, layerMarks, stuckNames, tokenLabels } from "./axes.js";
+/** @import { Importance, Layout, Mark, Method, NodeRef, Scene, Vector } from "../types.js" */
 
-/** Pixels of a column that has room for a number; chosen by eye. */
-const NUMBERS_FROM = 34;
+import { maxFinite } from "../compute/matrix.js";
+import { importanceMarks, layerMarks, stickyNames, tokenLabels } from "./axes.js";
+import { box, cellAlpha, label } from "./marks.js";
+
+/** Column width and row height in pixels from which cells have numbers; chosen by eye. */
+const NUMBERS = { column: 34, row: 18 };
 
 /**
- * @param {object} layout of `panelLayout`, with cells
- * @param {object} seen
- * @param {string} seen.method
- * @param {(Float64Array | null)[]} seen.rows scores of the layers, as the layout has them
- * @param {number} seen.interest the layer of interest
- * @param {{layer: number, node: number} | null} seen.lit the cell that is looked at
- * @param {{method: string, values: Float64Array}[]} seen.importance
+ * @typedef {object} HeatmapContent
+ * @property {Method} method
+ * @property {(Vector | null)[]} rows scores of the layers of the layout
+ * @property {number} selected layer
+ * @property {NodeRef | null} hover
+ * @property {Importance[]} importance
  */
-export function heatScene(layout, seen) {
-  const most = Math.max(...seen.rows.map((row) => (row ? largest(row) : 0))) || 1;
-  const marks = layerMarks(layout, seen.interest);
-  seen.rows.forEach((row, at) => {
-    const y = layout.y(layout.rows[at]) - layout.gap / 2;
-    if (!row) return marks.push(words(layout.left + 6, y + layout.gap / 2 + 4, "not computed", "muted", { size: 11 }));
-    marks.push(...cells(layout, seen.method, row, y, most));
+
+/** Return the scene and the highest score.
+ * @type {(layout: Layout, content: HeatmapContent) => { scene: Scene, max: number }} */
+export function heatmapScene(layout, { method, rows, selected, hover, importance }) {
+  const { left, top, across, bottom, gap, width, height } = layout;
+  const max = Math.max(...rows.map((row) => (row ? maxFinite(row) : 0))) || 1;
+  const marks = layerMarks(layout, selected);
+  rows.forEach((row, at) => {
+    const y = layout.y(layout.rows[at]) - gap / 2;
+    if (row) marks.push(...cellMarks(layout, method, row, y, max));
+    else marks.push(label(left + 6, y + gap / 2 + 4, "not computed", "muted", { size: 11 }));
   });
-  const outlined = (layer, x, width, colour, hollow) =>
-    marks.push(box(x, layout.y(layer) - layout.gap / 2, width, layout.gap, colour, { hollow }));
-  marks.push(box(layout.left, layout.top, layout.across, layout.bottom - layout.top, "line", { hollow: 1 }));
-  outlined(seen.interest, layout.left, layout.across, "ink", 1.5);
-  if (seen.lit && layout.rows.includes(seen.lit.layer)) {
-    const column = layout.across / (seen.rows.find(Boolean)?.length ?? 1);
-    outlined(seen.lit.layer, layout.left + seen.lit.node * column, column, "accent", 2.5);
+  marks.push(box(left, top, across, bottom - top, "line", { hollow: 1 }));
+  marks.push(box(left, layout.y(selected) - gap / 2, across, gap, "ink", { hollow: 1.5 }));
+  if (hover && layout.rows.includes(hover.layer)) {
+    const column = across / (rows.find(Boolean)?.length ?? 1);
+    const x = left + hover.node * column;
+    marks.push(box(x, layout.y(hover.layer) - gap / 2, column, gap, "accent", { hollow: 2.5 }));
   }
-  const strong = seen.lit ? new Set([seen.lit.node]) : undefined;
-  marks.push(...tokenLabels(layout, strong), ...importanceMarks(layout, seen.importance));
-  return { width: layout.width, height: layout.height, marks, most, names: stuckNames(layout, seen.interest) };
+  const strong = new Set(hover ? [hover.node] : []);
+  marks.push(...tokenLabels(layout, strong), ...importanceMarks(layout, importance));
+  return { scene: { width, height, marks, names: stickyNames(layout, selected) }, max };
 }
 
-function cells(layout, method, row, y, most) {
-  const column = layout.across / row.length;
-  const gap = column > 8 ? 1 : 0;
+/** @type {(layout: Layout, method: Method, row: Vector, y: number, max: number) => Mark[]} */
+function cellMarks({ left, across, gap }, method, row, y, max) {
+  const column = across / row.length;
+  const space = column > 8 ? 1 : 0;
+  const numbered = column >= NUMBERS.column && gap >= NUMBERS.row;
+  /** @type {Mark[]} */
   const marks = [];
   row.forEach((score, at) => {
-    const x = layout.left + at * column;
-    const alpha = cellAlpha(score / most);
-    if (alpha > 0) marks.push(box(x, y, column - gap, layout.gap - 1, method, { alpha, cell: true }));
-    if (column >= NUMBERS_FROM && layout.gap >= 18) {
-      marks.push(
-        words(x + column / 2, y + layout.gap / 2 + 3.5, cellText(score, column), "ink", {
-          size: 10.5,
-          anchor: "middle",
-        }),
-      );
-    }
+    const x = left + at * column;
+    const alpha = cellAlpha(score / max);
+    if (alpha > 0) marks.push(box(x, y, column - space, gap - 1, method, { alpha, cell: true }));
+    if (!numbered) return;
+    const text = score === Infinity ? "∞" : score.toFixed(column >= 42 ? 3 : 2);
+    marks.push(label(x + column / 2, y + gap / 2 + 3.5, text, "ink", { size: 10.5, anchor: "middle" }));
   });
   return marks;
-}
-
-/** A number that fits its cell. */
-function cellText(score, column) {
-  if (score === Infinity) return "∞";
-  return score.toFixed(column >= 42 ? 3 : 2);
 }

@@ -1,92 +1,98 @@
 /**
- * Where things stand in a panel: columns of tokens, rows of layers, labels. No drawing, no DOM.
+ * Positions in a panel: columns of tokens, rows of layers, labels. No drawing, no DOM.
  *
- * Everything asks the layout where a node is, and which node is at a point; nothing asks the screen.
+ * All code asks the layout where a node is, and which node is at a point.
  */
 
-import { FONT } from "./theme.js";
-import { visibleName } from "./format.js";
+/** @import { NodeRef } from "../types.js" */
 
+import { displayName } from "./format.js";
+import { FONT } from "./theme.js";
+
+/** Sizes are in pixels and chosen by eye. */
 const LABEL_SIZE = 12;
-/** Pixels. Chosen by eye: columns that still show as columns, and that need no more room. */
-const LEAST_COLUMN = 2;
-const MOST_COLUMN = 84;
-/** Columns that slanted and upright labels need so as not to touch; chosen by eye. */
+const LABEL_WIDTH = 104;
+const MIN_COLUMN = 2;
+const MAX_COLUMN = 84;
+/** Columns from which slanted and upright labels do not touch. */
 const SLANTED_FROM = 18;
 export const UPRIGHT_FROM = 9;
-/** Pixels that a label, the strip of scores and a track of bars have at most. Chosen by eye, as all below. */
-const LABEL_WIDTH = 104;
+/** Heights of the strip of scores and of a track of bars. */
 const STRIP = 14;
 const TRACK = 30;
-/** Width of a panel under which layers have short names, and the room that names have there and elsewhere. */
+/** The width of a panel below which layers have short names, and the space for the names. */
 const NARROW = 420;
 const NAMES = { narrow: 38, wide: 62 };
-/** What is left free: right of the columns, above the rows, under the nodes, and around labels and tracks. */
+/** Margins: right of the columns, above the rows, below the nodes, around labels and tracks. */
 const RIGHT = 12;
 const ABOVE = { cells: 6, nodes: 12 };
-const UNDER_NODES = 10;
+const BELOW_NODES = 10;
 const AROUND_LABELS = 6;
 const AROUND_TRACKS = 8;
-/** A node's radius in pixels, and as a share of its column. */
-const RADIUS = { least: 0.8, most: 4.5, share: 0.32 };
-// Labels at 45 degrees.
+/** The radius of a node: limits, and the share of its column. */
+const RADIUS = { min: 0.8, max: 4.5, share: 0.32 };
+/** Labels are slanted by 45 degrees. */
 const SLANT = Math.SQRT1_2;
 
+/** @type {CanvasRenderingContext2D | null} */
 let measuring = null;
 
-/** The width of a text in pixels. */
+/** Return the width of a text in pixels. @type {(text: string, size?: number) => number} */
 export function textWidth(text, size = LABEL_SIZE) {
   measuring ??= document.createElement("canvas").getContext("2d");
+  if (!measuring) return 0.6 * size * text.length;
   measuring.font = `${size}px ${FONT}`;
   return measuring.measureText(text).width;
 }
 
-/** A name cut so that it fits, with an ellipsis. */
-function fittingName(name, width = LABEL_WIDTH, size = LABEL_SIZE) {
-  const whole = visibleName(name);
-  if (textWidth(whole, size) <= width) return whole;
-  const characters = Array.from(whole);
+/** Return a name, shortened with an ellipsis to fit a label. @type {(name: string, size: number) => string} */
+function fitName(name, size) {
+  const full = displayName(name);
+  if (textWidth(full, size) <= LABEL_WIDTH) return full;
+  const characters = Array.from(full);
   let [low, high] = [1, characters.length];
   while (low < high) {
     const middle = (low + high + 1) >> 1;
-    if (textWidth(`${characters.slice(0, middle).join("")}…`, size) <= width) low = middle;
+    if (textWidth(`${characters.slice(0, middle).join("")}…`, size) <= LABEL_WIDTH) low = middle;
     else high = middle - 1;
   }
   return `${characters.slice(0, low).join("")}…`;
 }
 
-/** The width of a column in a panel of this width; panels stand one below the other where it is too small. */
+/** Return the width of a column in a panel; panels are stacked where it is too small.
+ * @type {(width: number, size: number, left: number) => number} */
 export function columnWidth(width, size, left) {
-  return Math.min(MOST_COLUMN, (width - left - RIGHT - 2) / size);
+  return Math.min(MAX_COLUMN, (width - left - RIGHT - 2) / size);
 }
 
 /**
- * A panel with layers as rows, the input at the bottom and its labels under it.
+ * Return the layout of a panel with layers as rows, the input at the bottom and its labels below it.
  *
- * @param {object} wanted
- * @param {number} wanted.width of the panel
- * @param {number[]} wanted.rows layers, bottom first; a graph begins with layer 0
- * @param {(layer: number) => number} wanted.size nodes of a layer
- * @param {string[]} wanted.names of the tokens
- * @param {number} wanted.tracks bars under the labels, one track for each importance
- * @param {number} wanted.zoom
- * @param {boolean} wanted.cells whether rows are cells of a heat map, and not nodes of a graph
+ * @param {object} options
+ * @param {number} options.width of the panel
+ * @param {number[]} options.rows layers, bottom first; a graph begins with layer 0
+ * @param {(layer: number) => number} options.size nodes of a layer
+ * @param {string[]} options.names of the tokens
+ * @param {number} options.tracks bars below the labels, one track for each importance
+ * @param {number} options.zoom
+ * @param {boolean} options.cells whether rows are cells of a heat map instead of nodes of a graph
  */
 export function panelLayout({ width, rows, size, names, tracks, zoom, cells }) {
   const narrow = width < NARROW;
   const widest = Math.max(...rows.map(size), names.length);
   const gap = rowGap(rows.length, cells);
   const base = narrow ? NAMES.narrow : NAMES.wide;
-  const column = Math.max(LEAST_COLUMN, columnWidth(width, widest, base)) * zoom;
-  const labels = labelled(names, column);
+  const column = Math.max(MIN_COLUMN, columnWidth(width, widest, base)) * zoom;
+  const labels = labelLayout(names, column);
   const left = Math.max(base, labels.before);
   const across = column * widest;
   const top = cells ? ABOVE.cells : ABOVE.nodes;
   const bottom = top + (cells ? rows.length : rows.length - 1) * gap;
-  const strip = cells ? bottom : bottom + UNDER_NODES;
+  const strip = cells ? bottom : bottom + BELOW_NODES;
   const labelTop = strip + (cells ? 0 : STRIP) + AROUND_LABELS;
   const trackTop = labelTop + labels.height + AROUND_TRACKS;
-  const layout = {
+  const height = Math.ceil(trackTop + tracks * (TRACK + AROUND_TRACKS) + 2);
+  return {
     cells,
     rows,
     narrow,
@@ -102,45 +108,48 @@ export function panelLayout({ width, rows, size, names, tracks, zoom, cells }) {
     trackTop,
     stripHeight: STRIP,
     trackHeight: TRACK,
-    tracks,
-    radius: Math.max(RADIUS.least, Math.min(RADIUS.most, RADIUS.share * column)),
+    radius: Math.max(RADIUS.min, Math.min(RADIUS.max, RADIUS.share * column)),
     width: Math.ceil(left + across + RIGHT),
-    height: Math.ceil(trackTop + tracks * (TRACK + AROUND_TRACKS) + 2),
-    /** The middle of a node's column. */
+    height,
+    /** The center of a node's column. @type {(layer: number, node: number) => number} */
     x: (layer, node) => left + ((node + 0.5) * across) / size(layer),
-    /** The middle of a layer's row. */
+    /** The center of a layer's row. @type {(layer: number) => number} */
     y: (layer) => bottom - gap * (rows.indexOf(layer) + (cells ? 0.5 : 0)),
+    /** The node at a point; strip and labels of the tokens count as layer 0.
+     * @type {(x: number, y: number) => NodeRef | null} */
+    nodeAt: (x, y) => {
+      const share = (x - left) / across;
+      if (share < 0 || share >= 1 || y < top - gap / 2 || y > height) return null;
+      if (y > (cells ? bottom : strip - 2)) return { layer: 0, node: Math.floor(share * names.length) };
+      const row = cells ? Math.floor((bottom - y) / gap) : Math.round((bottom - y) / gap);
+      const layer = rows[Math.max(0, Math.min(rows.length - 1, row))];
+      return { layer, node: Math.floor(share * (cells ? names.length : size(layer))) };
+    },
   };
-  layout.nodeAt = (x, y) => nodeAt(layout, size, names.length, x, y);
-  return layout;
 }
 
-/** Pixels from row to row; deep models get closer rows. Chosen: about 500 pixels for twelve layers. */
+/** Return the distance of rows; chosen: about 500 pixels for twelve layers.
+ * @type {(count: number, cells: boolean) => number} */
 function rowGap(count, cells) {
   if (cells) return Math.max(12, Math.min(26, 320 / count));
   return Math.max(20, Math.min(54, 460 / count));
 }
 
-/** How labels stand, and the room that they need. */
-function labelled(names, column) {
-  if (column < UPRIGHT_FROM) return { kind: "none", texts: [], height: 0, before: 0 };
+/**
+ * Return how labels are drawn and the space that they need.
+ *
+ * @typedef {{ kind: "none" | "flat" | "upright" | "slanted", texts: string[], size: number, height: number,
+ *   before: number }} LabelLayout `before`: space left of the first column
+ * @type {(names: string[], column: number) => LabelLayout}
+ */
+function labelLayout(names, column) {
+  if (column < UPRIGHT_FROM) return { kind: "none", texts: [], size: LABEL_SIZE, height: 0, before: 0 };
   const size = column < SLANTED_FROM ? Math.min(LABEL_SIZE, column + 1.5) : LABEL_SIZE;
-  const texts = names.map((name) => fittingName(name, LABEL_WIDTH, size));
+  const texts = names.map((name) => fitName(name, size));
   const widths = texts.map((text) => textWidth(text, size));
   const widest = Math.max(...widths);
   if (widest + 8 <= column) return { kind: "flat", texts, size, height: 16, before: 0 };
   if (column < SLANTED_FROM) return { kind: "upright", texts, size, height: widest + 4, before: 0 };
   const before = Math.max(...widths.map((width, at) => width * SLANT + 6 - (at + 0.5) * column));
   return { kind: "slanted", texts, size, height: widest * SLANT + 14, before };
-}
-
-/** The node at a point, or null. The strip and the labels of the tokens count as layer 0. */
-function nodeAt(layout, size, tokens, x, y) {
-  const { rows, left, across, bottom, gap, top, cells, strip } = layout;
-  const along = (x - left) / across;
-  if (along < 0 || along >= 1 || y < top - gap / 2 || y > layout.height) return null;
-  if (y > (cells ? bottom : strip - 2)) return { layer: 0, node: Math.floor(along * tokens) };
-  const row = cells ? Math.floor((bottom - y) / gap) : Math.round((bottom - y) / gap);
-  const layer = rows[Math.max(0, Math.min(rows.length - 1, row))];
-  return { layer, node: Math.floor(along * (cells ? tokens : size(layer))) };
 }

@@ -1,33 +1,34 @@
-/** How strong edges of a picture are: samples with their numbers, on screen and in what is exported. */
+/** The legend of a picture: samples of edges with their numbers, on screen and in exported figures. */
 
-import { edgeLook, line, words } from "./marks.js";
-import { numberText } from "./format.js";
+/** @import { Color, Mark, Picture } from "../types.js" */
 
-/** Shares of the strongest edge that are shown; pixels from one to the next, and of each. Chosen by eye. */
+import { formatScore } from "./format.js";
+import { edgeStyle, label, line } from "./marks.js";
+
+/** Shares of the strongest edge; sizes of a sample in pixels, chosen by eye. */
 const SAMPLES = [1, 0.5, 0.1];
 const SAMPLE = { width: 70, line: 22, text: 27 };
-const LETTERS = 11;
+const STYLE = { size: 11 };
 
 export const LEGEND = { width: SAMPLES.length * SAMPLE.width, height: 16 };
 
-/**
- * @param {{layout: object, most: number, scene: object, unit: string}} picture of `Pictures`
- * @returns {object[]} marks of a line of samples; of cells, the score of the strongest
- */
-export function legendMarks({ layout, most, scene }, method) {
-  if (layout.cells) return [words(2, 12, `strongest ${numberText(most)}`, "muted", { size: LETTERS })];
+/** Return samples of edges in one line; for cells, the highest score.
+ * @type {(picture: Picture, color: Color) => Mark[]} */
+export function legendMarks({ layout, max, ink }, color) {
+  if (layout.cells) return [label(2, 12, `maximum ${formatScore(max)}`, "muted", STYLE)];
   return SAMPLES.flatMap((share, at) => {
     const x = 2 + at * SAMPLE.width;
-    const { width, alpha } = edgeLook(share, layout.column, scene.ink);
+    const { width, alpha } = edgeStyle(share, layout.column, ink);
     return [
-      line(x, 8, x + SAMPLE.line, 8, method, width, { alpha }),
-      words(x + SAMPLE.text, 12, numberText(share * most), "muted", { size: LETTERS }),
+      line(x, 8, x + SAMPLE.line, 8, color, width, { alpha }),
+      label(x + SAMPLE.text, 12, formatScore(share * max), "muted", STYLE),
     ];
   });
 }
 
-/** The same for an exported figure, where what the numbers are stands beside them. */
-export function legendLine(picture, method) {
-  const unit = words(LEGEND.width, 12, picture.unit ?? "", "muted", { size: LETTERS });
-  return picture.layout.cells ? legendMarks(picture, method) : [...legendMarks(picture, method), unit];
+/** Return the legend of an exported figure, with the unit of its numbers.
+ * @type {(picture: Picture, color: Color) => Mark[]} */
+export function figureLegend(picture, color) {
+  const marks = legendMarks(picture, color);
+  return picture.layout.cells ? marks : [...marks, label(LEGEND.width, 12, picture.unit, "muted", STYLE)];
 }

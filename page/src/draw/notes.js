@@ -1,55 +1,53 @@
-/** Sentences under a picture: what is left out of it, what a pair and its cut say, when flow is saturated. */
+/** Sentences under a picture: omitted edges, flow and cut of a pair, saturated flow. */
 
-import { countText, numberText, percentText } from "./format.js";
+/** @import { Focus, SolvedPair, TopEdges } from "../types.js" */
 
-/** Share of the weight from which it is worth saying that edges are left out; chosen. */
-const WORTH_SAYING = 0.005;
+import { formatCount, formatPercent, formatScore } from "./format.js";
 
-/** @param {string} layer that is being computed, if it is layers that are missing @param {boolean} wanted */
-export function missingNote(layer, wanted) {
-  if (!wanted) return "Drawn for the positions that have been solved: a pointer at a node solves it too.";
-  return layer ? `Computing ${layer}…` : "Solving…";
-}
+/** Share of the weight from which omitted edges are mentioned; chosen. */
+const MIN_OMITTED = 0.005;
 
-/** Of raw attention above nodes that are not the tokens. */
+/** @type {(layer: number) => string} */
 export function otherNodesNote(layer) {
-  return `Layer ${layer} attends to the nodes of layer ${layer - 1}, which are not the tokens: none of these is coloured.`;
+  return `Layer ${layer} attends to the nodes of layer ${layer - 1}, which are not the tokens, so no token is colored.`;
 }
 
-export function leftNotes({ left, leftShare }) {
-  if (left < 2 || leftShare < WORTH_SAYING) return [];
-  return [`The weakest ${countText(left)} edges are left out; they carry ${percentText(leftShare)} of the weight.`];
+/** @type {(top: TopEdges) => string[]} */
+export function omittedNotes({ omitted, omittedShare }) {
+  if (omitted < 2 || omittedShare < MIN_OMITTED) return [];
+  return [
+    `The ${formatCount(omitted)} weakest edges are not drawn; they carry ${formatPercent(omittedShare)} of the weight.`,
+  ];
 }
 
 /**
- * @param {object | null} pair flow and cut, where they could be solved
- * @param {object} looking what is looked at
- * @param {boolean} hasGraph whether the page has the graph that it would be solved on
+ * @param {SolvedPair | null} pair flow and cut, if they could be solved
+ * @param {Focus} focus
+ * @param {boolean} hasGraph whether the page contains the graph
+ * @returns {string[]}
  */
 export function pairNotes(pair, { state, level }, hasGraph) {
   if (!state.pin || state.sink === null) return [];
-  if (level.pieces) return ["The cut is between a position and a token: switch to tokens to see it."];
+  if (level.pieces) return ["Flow and cut are between a position and a token: switch off Words to see them."];
   if (!pair) {
-    const why = hasGraph ? "The graph is too large to solve here" : "The graph is not part of this page";
+    const why = hasGraph ? "The graph is too large to solve in the browser" : "This page does not contain the graph";
     const source = `(${state.pin.layer}, ${state.pin.position})`;
-    return [`${why}: attnflow.max_flow(…, source=${source}, sink=${state.sink}) gives flow and cut.`];
+    return [`${why}: attnflow.max_flow(…, source=${source}, sink=${state.sink}) computes flow and cut.`];
   }
-  if (pair.value === Infinity) {
-    return ["This token is reached over edges without bound alone: nothing limits the flow."];
-  }
-  return [`Flow ${numberText(pair.value)} = cut ${numberText(pair.cutValue)}. ${cutText(pair)}`];
+  if (pair.value === Infinity) return ["The flow is unbounded: a path of edges without bound leads to this token."];
+  return [`Flow ${formatScore(pair.value)} = cut ${formatScore(pair.cutValue)}. ${cutText(pair)}`];
 }
 
-/** @param {"" | "same" | "ceiling"} kind as `Scores.saturation` gives it */
+/** @type {(kind: "" | "same" | "ceiling", layer: number) => string[]} */
 export function saturationNotes(kind, layer) {
-  const told = {
-    same: "it is the same for every position, so it tells about the tokens and not about who attends",
-    ceiling: "every score has reached its ceiling, whatever the layers between do",
+  const reasons = {
+    same: "it is the same for every position, so it depends on the token only",
+    ceiling: "every token is at its ceiling, so the layers in between have no effect",
   };
-  return kind ? [`Flow is saturated at layer ${layer}: ${told[kind]}.`] : [];
+  return kind ? [`Flow is saturated at layer ${layer}: ${reasons[kind]}.`] : [];
 }
 
-/** Where the bottleneck is, from the top down. */
+/** Return where the edges of the cut are, from the top down. @type {(pair: SolvedPair) => string} */
 function cutText({ cut, capacities }) {
   const parts = [];
   for (let at = capacities.length - 1; at >= 0; at--) {
@@ -60,5 +58,5 @@ function cutText({ cut, capacities }) {
     });
     if (count) parts.push(`${count} between layers ${at + 1} and ${at}`);
   }
-  return parts.length ? `Edges of the bottleneck, dashed: ${parts.join(", ")}.` : "";
+  return parts.length ? `Cut edges (dashed): ${parts.join(", ")}.` : "";
 }

@@ -1,12 +1,14 @@
 /**
- * Colours of the page, of its pictures and of what is exported.
+ * Colors of the page, of its pictures and of exported figures.
  *
- * `cells` is how opaque the ground of a score may be under text: it keeps a contrast of 4.5.
+ * `cells` is the maximum opacity of a score behind text: it keeps a contrast of 4.5.
  *
- * Okabe and Ito's colours, which people with any colour vision tell apart; lighter on dark ground.
+ * The colors of Okabe and Ito, which people with any color vision can distinguish; lighter on a dark background.
  * https://jfly.uni-koeln.de/color/
- * The second importance is darker than theirs on light ground: bars are seen from a contrast of 3 on.
+ * The second importance is darker than theirs on a light background: bars need a contrast of 3.
  */
+
+/** @import { Palette } from "../types.js" */
 
 export const LIGHT = {
   paper: "#ffffff",
@@ -25,6 +27,7 @@ export const LIGHT = {
   accent: "#0072b2",
 };
 
+/** @type {Palette} */
 export const DARK = {
   paper: "#16191d",
   ground: "#0e1013",
@@ -44,7 +47,7 @@ export const DARK = {
 
 export const FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif";
 
-/** What the system asks for now, and a call whenever that changes. */
+/** Return the current palette of the system; `onChange` is called when it changes. @param {() => void} onChange */
 export function watchTheme(onChange) {
   const query = globalThis.matchMedia("(prefers-color-scheme: dark)");
   query.addEventListener("change", onChange);
@@ -56,7 +59,7 @@ export function watchTheme(onChange) {
   };
 }
 
-/** The colours as properties that the style sheet reads. */
-export function putColours(element, palette) {
-  for (const [name, colour] of Object.entries(palette)) element.style.setProperty(`--${name}`, colour);
+/** Set the colors as properties for the style sheet. @type {(element: HTMLElement, palette: Palette) => void} */
+export function applyPalette(element, palette) {
+  for (const [name, color] of Object.entries(palette)) element.style.setProperty(`--${name}`, String(color));
 }

@@ -1,98 +1,100 @@
-/** What the page says about what is looked at: beside the pointer, to a screen reader, under a figure. */
+/** Descriptions of the focus: in the tooltip, for screen readers, as a caption, as rows of a file. */
 
-import { fileNumber, importanceName, nodeText, numberText, positionText, strongestText, visibleName } from "../draw/format.js";
+/** @import { Focus, Method, NodeRef } from "../types.js" */
+/** @import { Pictures } from "../draw/picture.js" */
 
-/** Numbers of a node for the tooltip: what it draws on most, or of a token what it is given. */
-export function tooltipOf(at, methods, pictures, looking) {
-  const { level, shown, state } = looking;
-  const name = level.label(at.layer, at.node);
+import {
+  displayName,
+  formatNode,
+  formatPosition,
+  formatScore,
+  formatTopScores,
+  importanceName,
+  roundForFile,
+} from "../draw/format.js";
+
+/** @typedef {{ title: string, lines: [string, string][] }} Description a title, and names with their texts */
+
+/** Describe a node by its highest scores, a token by its score for the query node.
+ * @type {(at: NodeRef, methods: Method[], pictures: Pictures, focus: Focus) => Description} */
+export function describeNode(at, methods, pictures, focus) {
+  const { level, queryNode, state, selected } = focus;
   if (state.view === "heatmap") {
-    const cell = at.layer === 0 ? { ...at, layer: state.layer } : at;
-    return givenTo(cell.node, { layer: cell.layer, node: looking.selected.node }, methods, pictures, looking);
+    return describeToken(at.node, { layer: at.layer || state.layer, node: selected.node }, methods, pictures, focus);
   }
-  if (at.layer === 0) return givenTo(at.node, shown, methods, pictures, looking);
+  if (at.layer === 0) return describeToken(at.node, queryNode, methods, pictures, focus);
+  /** @type {Description["lines"]} */
   const lines = methods.map((method) => {
-    const row = pictures.row(method, at, looking);
-    return [method, row ? strongestText(row, belowNames(method, at, looking)) || "nothing" : "not computed"];
+    const row = pictures.row(method, at, focus);
+    // Raw attention is to the nodes of the layer below.
+    const names = level.labels(method === "raw" ? at.layer - 1 : 0);
+    return [method, row ? formatTopScores(row, names) || "none" : "not computed"];
   });
-  return { title: nodeText(at.layer, name, at.node), lines };
+  return { title: formatNode(at.layer, level.label(at.layer, at.node), at.node), lines };
 }
 
-/** Raw attention above layer 1 is about nodes of the layer below. */
-function belowNames(method, { layer }, { level }) {
-  return level.labels(method === "raw" ? layer - 1 : 0);
-}
-
-function givenTo(token, from, methods, pictures, looking) {
-  const { level } = looking;
-  const lines = methods.map((method) => {
-    const row = pictures.row(method, from, looking);
-    return [method, row && token < row.length ? numberText(row[token]) : "not computed"];
+/** @type {(token: number, from: NodeRef, methods: Method[], pictures: Pictures, focus: Focus) => Description} */
+function describeToken(token, from, methods, pictures, focus) {
+  const { level } = focus;
+  /** @type {Description["lines"]} */
+  const scores = methods.map((method) => {
+    const row = pictures.row(method, from, focus);
+    return [method, row && token < row.length ? formatScore(row[token]) : "not computed"];
   });
-  const importance = pictures.importance(level).map(({ method, values }) => [method, numberText(values[token])]);
-  const asking = nodeText(from.layer, level.label(from.layer, from.node), from.node);
-  const title = `${visibleName(level.label(0, token))}, to ${asking}`;
-  return { title, lines: [...lines, ...importance] };
+  /** @type {Description["lines"]} */
+  const importance = pictures.importance(level).map(({ method, values }) => [method, formatScore(values[token])]);
+  const query = formatNode(from.layer, level.label(from.layer, from.node), from.node);
+  return { title: `${displayName(level.label(0, token))}, from ${query}`, lines: [...scores, ...importance] };
 }
 
-/** The same as a sentence to be read out. */
-export function spokenOf(at, methods, pictures, looking) {
-  const { title, lines } = tooltipOf(at, methods, pictures, looking);
-  return `${title}. ${lines.map(([method, text]) => `${importanceName(method)}: ${text}`).join(". ")}.`;
+/** The same as a sentence. @type {(at: NodeRef, methods: Method[], pictures: Pictures, focus: Focus) => string} */
+export function announceNode(at, methods, pictures, focus) {
+  const { title, lines } = describeNode(at, methods, pictures, focus);
+  return `${title}. ${lines.map(([name, text]) => `${importanceName(name)}: ${text}`).join(". ")}.`;
 }
 
-/** What scores these are, in one line. */
-export function captionOf({ state, level, shown }, scores) {
-  const parts = [
-    `Layer ${shown.layer}, ${state.words ? "word" : "position"} ${positionText(shown.node, level.label(shown.layer, shown.node))}`,
-  ];
-  if (scores.edges && state.head >= 0) parts.push(`head ${state.head} at this layer, heads averaged below`);
+/** Return which scores are shown, in one line. @type {(focus: Focus, scores: Pictures["scores"]) => string} */
+export function captionOf({ state, level, queryNode: { layer, node } }, scores) {
+  const position = formatPosition(node, level.label(layer, node));
+  const parts = [`Layer ${layer}, ${state.words ? "word" : "position"} ${position}`];
+  if (scores.edges && state.head >= 0) parts.push(`head ${state.head} at this layer, mean of heads below`);
   if (scores.data.attention) parts.push(`residual ${state.residual}`);
-  if (state.words) parts.push("scores of a word's pieces added up");
+  if (state.words) parts.push("scores of word pieces summed");
   if (state.normal) parts.push("rows sum to one");
   return parts.join(" · ");
 }
 
-/** The caption of a figure: also the pair whose flow and cut it shows. */
-export function figureCaption(pictures, looking) {
-  const caption = captionOf(looking, pictures.scores);
-  const { state, level } = looking;
-  const pair = state.view === "graph" ? pictures.pair(looking) : null;
-  if (!pair) return caption;
-  const token = positionText(state.sink, level.label(0, state.sink));
-  return `${caption} · to token ${token}: flow ${numberText(pair.value)} = cut ${numberText(pair.cutValue)}`;
+/** Return the caption of a figure, with the pair whose flow and cut it shows.
+ * @type {(pictures: Pictures, focus: Focus) => string} */
+export function figureCaption(pictures, focus) {
+  const caption = captionOf(focus, pictures.scores);
+  const { view, sink } = focus.state;
+  const pair = view === "graph" ? pictures.pair(focus) : null;
+  if (!pair || sink === null) return caption;
+  const token = formatPosition(sink, focus.level.label(0, sink));
+  return `${caption} · to token ${token}: flow ${formatScore(pair.value)} = cut ${formatScore(pair.cutValue)}`;
 }
 
-/** Scores of the position of interest at all layers, as rows of a file. */
-export function csvRows(pictures, looking) {
-  const { level, selected } = looking;
+/** Return the scores of the selected position at all layers as rows of a file.
+ * @type {(pictures: Pictures, focus: Focus) => (string | number)[][]} */
+export function csvRows(pictures, focus) {
+  const { level, selected } = focus;
   const { scores } = pictures;
   const importance = pictures.importance(level);
-  const head = [
-    "layer",
-    "query",
-    "query_name",
-    "token",
-    "token_name",
-    ...scores.methods,
-    ...importance.map(({ method }) => method),
-  ];
+  const head = ["layer", "query", "query_name", "token", "token_name", ...scores.methods];
   const rows = scores.layers
     .filter((layer) => selected.node < level.size(layer))
     .flatMap((layer) => {
       const from = { layer, node: selected.node };
-      const values = scores.methods.map((method) => pictures.row(method, from, looking));
+      const name = level.names(layer)[from.node] ?? String(from.node);
+      const values = scores.methods.map((method) => pictures.row(method, from, focus));
       return level
         .names(0)
-        .map((name, token) => [
-          layer,
-          from.node,
-          level.names(layer)[from.node] ?? String(from.node),
-          token,
-          name,
-          ...values.map((row) => (row && token < row.length ? fileNumber(row[token]) : "")),
-          ...importance.map((each) => fileNumber(each.values[token])),
+        .map((token, at) => [
+          ...[layer, from.node, name, at, token],
+          ...values.map((row) => (row && at < row.length ? roundForFile(row[at]) : "")),
+          ...importance.map((item) => roundForFile(item.values[at])),
         ]);
     });
-  return [head, ...rows];
+  return [[...head, ...importance.map(({ method }) => method)], ...rows];
 }

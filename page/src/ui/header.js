@@ -1,44 +1,47 @@
-/** The head of the page: title, text, and what the model answered. */
+/** The header of the page: title, text and prediction. */
 
-import { make } from "./dom.js";
-import { percentText, visibleName } from "../draw/format.js";
+/** @import { PageData, Prediction } from "../types.js" */
 
-/** Answers that are shown; chosen: more is noise. */
-const ANSWERS = 5;
+import { displayName, formatPercent } from "../draw/format.js";
+import { make, makeHeading } from "./dom.js";
 
-/** @param {object} data @param {number} level of the title's heading */
-export function headerOf(data, level) {
-  const title = make(`h${level}`, { class: "title" }, data.title);
-  const header = make("header", {}, make("div", { class: "about" }, title));
-  if (data.text) header.firstChild.append(make("p", { class: "read", title: data.text }, data.text));
-  if (data.prediction) header.append(predictionOf(data.prediction));
-  return header;
+/** Classes that are shown; chosen. */
+const MAX_CLASSES = 5;
+
+/** @type {(data: PageData, headingLevel: number) => HTMLElement} */
+export function makeHeader({ title, text, prediction }, headingLevel) {
+  const heading = makeHeading(headingLevel, title);
+  heading.className = "title";
+  const input = text ? [make("p", { class: "input-text", title: text }, text)] : [];
+  return make(
+    "header",
+    {},
+    make("div", { class: "about" }, heading, ...input),
+    ...(prediction ? [makePrediction(prediction)] : []),
+  );
 }
 
-function predictionOf({ label, probabilities, position }) {
-  const best = Object.entries(probabilities)
+/** @type {(prediction: Prediction) => HTMLElement} */
+function makePrediction({ label, probabilities, position }) {
+  const classes = Object.entries(probabilities)
     .sort(([, a], [, b]) => b - a)
-    .slice(0, ANSWERS);
+    .slice(0, MAX_CLASSES);
+  const items = classes.map(([name, probability]) => {
+    const bar = make("span", { class: "bar" });
+    bar.style.setProperty("--share", `${100 * probability}%`);
+    return make(
+      "li",
+      { class: name === label && "predicted" },
+      make("span", { class: "name" }, displayName(name)),
+      bar,
+      make("span", { class: "percent" }, formatPercent(probability)),
+    );
+  });
   const place = position === null || position === undefined ? "" : ` at position ${position}`;
-  const list = make(
-    "ul",
-    {},
-    ...best.map(([name, p]) => {
-      const bar = make("span", { class: "bar" });
-      bar.style.setProperty("--part", `${100 * p}%`);
-      return make(
-        "li",
-        { class: name === label ? "chosen" : false },
-        make("span", { class: "name" }, visibleName(name)),
-        bar,
-        make("span", { class: "part" }, percentText(p)),
-      );
-    }),
-  );
   return make(
     "section",
     { class: "prediction", "aria-label": "Prediction" },
-    make("p", {}, `Prediction${place}: `, make("strong", {}, visibleName(label))),
-    list,
+    make("p", {}, `Prediction${place}: `, make("strong", {}, displayName(label))),
+    make("ul", {}, ...items),
   );
 }

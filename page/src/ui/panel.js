@@ -1,148 +1,158 @@
-/** One method's panel: heading, picture in a scroller, notes and legend. */
+/** One method's panel: heading, scrollable picture, legend and notes. */
 
-import { make } from "./dom.js";
+/** @import { Method, NodeRef, PageData, Palette, Picture, TextPiece, Vector, ViewName } from "../types.js" */
+
+import { importanceColor } from "../draw/axes.js";
+import { drawScene } from "../draw/canvas.js";
+import { importanceName, METHOD_DESCRIPTIONS, METHOD_TITLES } from "../draw/format.js";
 import { LEGEND, legendMarks } from "../draw/legend.js";
-import { paintScene } from "../draw/canvas.js";
-import { svgOf } from "../draw/svg.js";
+import { createSvg } from "../draw/svg.js";
+import { make, makeHeading } from "./dom.js";
 import { TextView } from "./text.js";
-import { EXPLAINED, TITLES, importanceName } from "../draw/format.js";
 
-/** Pixels from the edge within which a column counts as out of sight; chosen: half a column of a wide picture. */
-const NEAR_EDGE = 40;
+/** Distance from the border in pixels within which a column counts as hidden; chosen: half a wide column. */
+const NEAR_BORDER = 40;
 
 export class Panel {
   /**
-   * @param {string} method
-   * @param {boolean} onCanvas whether marks are too many to be elements each
-   * @param {number} heading level of its heading
+   * @param {Method} method
+   * @param {boolean} usesCanvas whether marks are too many to be elements
+   * @param {number} headingLevel
    * @param {(left: number) => void} onScroll
    */
-  constructor(method, onCanvas, heading, onScroll) {
+  constructor(method, usesCanvas, headingLevel, onScroll) {
     this.method = method;
-    this.onCanvas = onCanvas;
     this.text = new TextView(method);
-    this.inner = make("div", { class: "inner" });
-    this.scroller = make(
-      "div",
-      { class: "scroller", tabindex: -1, onscroll: () => this.scrolled(onScroll) },
-      this.inner,
-    );
+    this.canvas = usesCanvas ? make("canvas", { "aria-hidden": "true" }) : null;
+    this.inner = make("div", { class: "inner" }, ...(this.canvas ? [this.canvas] : []));
+    const onscroll = () => {
+      this.left = this.scroller.scrollLeft;
+      this.drawCanvas();
+      onScroll(this.left);
+    };
+    this.scroller = make("div", { class: "scroller", tabindex: -1, onscroll }, this.inner);
     this.notes = make("div", { class: "notes", "aria-hidden": "true" });
     this.legend = make("div", { class: "legend", "aria-hidden": "true" });
+    const heading = makeHeading(headingLevel, make("i", { class: "swatch" }), METHOD_TITLES[method]);
+    heading.className = "method";
     this.element = make(
       "section",
       { class: "panel", "data-method": method },
-      make(`h${heading}`, { class: "method" }, make("i", { class: "swatch" }), TITLES[method]),
-      make("p", { class: "explained" }, EXPLAINED[method]),
+      heading,
+      make("p", { class: "description" }, METHOD_DESCRIPTIONS[method]),
       this.scroller,
       this.text.element,
       this.legend,
       this.notes,
     );
-    this.canvas = null;
-    // Pixels that a picture has without scrolling.
-    this.room = 0;
-    // Pixels that it is scrolled by.
+    /** @type {Picture | null} */
+    this.picture = null;
+    /** @type {Palette | null} */
+    this.palette = null;
+    this.noteText = "";
+    this.legendKey = "";
+    /** The width in pixels that a picture has without scrolling. */
+    this.width = 0;
+    /** The pixels that it is scrolled by. */
     this.left = 0;
+    /** Whether it is in the window, and whether its picture is outdated. */
+    this.inWindow = true;
+    this.outdated = false;
   }
 
-  /** Draw a picture: as elements where marks are few, else on a canvas of which only what is seen is drawn. */
+  /** Draw a picture as SVG elements, or the visible part of it on a canvas.
+   * @type {(picture: Picture, palette: Palette, importance: PageData["importance"]) => void} */
   draw(picture, palette, importance) {
     this.picture = picture;
     this.palette = palette;
-    const { scene } = picture;
-    this.hold(scene);
-    if (this.onCanvas) this.drawCanvas();
-    else this.drawSvg(scene, palette);
+    this.reserve(picture.scene);
+    if (this.canvas) this.drawCanvas();
+    else {
+      const svg = createSvg(picture.scene, palette);
+      svg.setAttribute("aria-hidden", "true");
+      this.inner.replaceChildren(svg);
+    }
     this.drawNotes(picture.notes);
     this.drawLegend(picture, palette, importance);
   }
 
-  drawSvg(scene, palette) {
-    const svg = svgOf(scene, palette);
-    svg.setAttribute("aria-hidden", "true");
-    this.inner.replaceChildren(svg);
-  }
-
-  /** Keep the room of a picture that is drawn once it is in sight. */
-  hold(layout) {
-    this.inner.style.setProperty("width", `${layout.width}px`);
-    this.inner.style.setProperty("height", `${layout.height}px`);
+  /** Reserve the space of a picture. @type {(size: { width: number, height: number }) => void} */
+  reserve({ width, height }) {
+    this.inner.style.setProperty("width", `${width}px`);
+    this.inner.style.setProperty("height", `${height}px`);
   }
 
   drawCanvas() {
-    if (!this.canvas) {
-      this.canvas = make("canvas", { "aria-hidden": "true" });
-      this.inner.replaceChildren(this.canvas);
-    }
-    const { scene } = this.picture;
+    const { canvas, picture, palette, left } = this;
+    const context = canvas?.getContext("2d");
+    if (!canvas || !context || !picture || !palette) return;
+    const { scene } = picture;
     const scale = globalThis.devicePixelRatio || 1;
-    // Not asked of the browser, which would lay out all anew.
-    const width = Math.min(this.room, scene.width);
-    const [across, down] = [Math.round(width * scale), Math.round(scene.height * scale)];
-    if (this.canvas.width !== across || this.canvas.height !== down) {
-      Object.assign(this.canvas, { width: across, height: down });
-      this.canvas.style.setProperty("width", `${width}px`);
-      this.canvas.style.setProperty("height", `${scene.height}px`);
+    // Computed: reading it from the canvas would make the browser compute the layout again.
+    const width = Math.min(this.width, scene.width);
+    const [pixelWidth, pixelHeight] = [Math.round(width * scale), Math.round(scene.height * scale)];
+    if (canvas.width !== pixelWidth || canvas.height !== pixelHeight) {
+      Object.assign(canvas, { width: pixelWidth, height: pixelHeight });
+      canvas.style.setProperty("width", `${width}px`);
+      canvas.style.setProperty("height", `${scene.height}px`);
     }
-    const context = this.canvas.getContext("2d");
     context.setTransform(scale, 0, 0, scale, 0, 0);
     context.clearRect(0, 0, width, scene.height);
-    paintScene(context, scene, this.palette, Math.min(this.left, scene.width - width), width);
-    if (this.left > 0) paintScene(context, { ...scene, marks: scene.names }, this.palette);
+    drawScene(context, scene, palette, Math.min(left, scene.width - width), width);
+    if (left > 0 && scene.names) drawScene(context, { ...scene, marks: scene.names }, palette);
   }
 
-  scrolled(onScroll) {
-    this.left = this.scroller.scrollLeft;
-    if (this.canvas) this.drawCanvas();
-    onScroll(this.left);
-  }
-
+  /** @param {string[]} notes */
   drawNotes(notes) {
     const text = notes.join("\n");
-    if (this.noted === text) return;
-    this.noted = text;
+    if (this.noteText === text) return;
+    this.noteText = text;
     this.notes.replaceChildren(...notes.map((note) => make("p", {}, note)));
   }
 
-  /** Samples of edges with their numbers, and the colours of importance. */
+  /** Draw samples of edges with their numbers, and the colors of importance.
+   * @type {(picture: Picture, palette: Palette, importance: PageData["importance"]) => void} */
   drawLegend(picture, palette, importance) {
-    const { layout, most, scene, unit } = picture;
-    const key = `${most} ${unit} ${layout.column} ${layout.cells} ${scene.ink} ${palette.paper}`;
+    const { layout, max, ink, unit } = picture;
+    const key = `${max} ${unit} ${layout.column} ${layout.cells} ${ink} ${palette.paper}`;
     if (this.legendKey === key) return;
     this.legendKey = key;
     const names = importance.map(({ method }, track) =>
-      make("span", { class: `importance${track % 2}` }, make("i", { class: "swatch" }), importanceName(method)),
+      make("span", { class: importanceColor(track) }, make("i", { class: "swatch" }), importanceName(method)),
     );
     this.legend.replaceChildren(
-      svgOf({ ...LEGEND, marks: legendMarks(picture, this.method) }, palette),
+      createSvg({ ...LEGEND, marks: legendMarks(picture, this.method) }, palette),
       ...(layout.cells ? [] : [make("span", {}, unit)]),
       make("div", {}, ...names),
     );
   }
 
-  /** Show the text with scores instead of a picture. */
+  /** Show the text with scores instead of a picture.
+   * @type {(pieces: TextPiece[], scores: Vector | null, selected: number, notes: string[]) => void} */
   showText(pieces, scores, selected, notes) {
     this.text.show(pieces, scores, selected);
     this.drawNotes(notes);
   }
 
-  /** Which parts are seen. */
-  as(view) {
+  /** Show the parts of a view. @param {ViewName} view */
+  setView(view) {
     this.scroller.hidden = this.legend.hidden = view === "text";
     this.text.element.hidden = view !== "text";
   }
 
-  /** A point of the page as a node of the picture. */
+  /** Return the node at a point of the window. @type {(clientX: number, clientY: number) => NodeRef | null} */
   nodeAt(clientX, clientY) {
     if (!this.picture || this.scroller.hidden) return null;
     const frame = this.inner.getBoundingClientRect();
     return this.picture.layout.nodeAt(clientX - frame.left, clientY - frame.top);
   }
 
-  /** Scroll so that a column is in sight. */
-  reveal(x) {
+  /** Scroll a node into view. @param {NodeRef} at */
+  reveal({ layer, node }) {
+    if (!this.picture || this.scroller.hidden) return;
+    const x = this.picture.layout.x(layer, node);
     const { scrollLeft, clientWidth } = this.scroller;
-    if (x < scrollLeft + NEAR_EDGE || x > scrollLeft + clientWidth - NEAR_EDGE) this.scroller.scrollLeft = x - clientWidth / 2;
+    if (x < scrollLeft + NEAR_BORDER || x > scrollLeft + clientWidth - NEAR_BORDER)
+      this.scroller.scrollLeft = x - clientWidth / 2;
   }
 }

@@ -1,33 +1,22 @@
 /**
- * What is being looked at, as an object and as the text that a link carries.
+ * The state as text for links, and back.
  *
- * A link may be old, of another page, or made to harm: each part is checked, and what does not fit
- * is left out.
- *
- * @typedef {object} State
- * @property {"graph" | "heatmap" | "text" | "table"} view
- * @property {string[]} methods those that are shown
- * @property {string | null} alone the one that is shown where there is room for one, if it was chosen there
- * @property {number} layer of interest, and `query`, the position of interest
- * @property {number} query
- * @property {number} head −1 for the mean of the heads
- * @property {number} residual
- * @property {boolean} normal whether rows sum to one
- * @property {boolean} words
- * @property {{layer: number, position: number} | null} pin
- * @property {number | null} sink the token of a pinned pair
- * @property {number} zoom
+ * A link may be old, of another page, or malicious: each part is checked, and invalid parts are ignored.
  */
+
+/** @import { PageData, State, ViewName } from "../types.js" */
+/** @import { Scores } from "../compute/scores.js" */
 
 import { hasWords } from "../compute/level.js";
 
+/** @type {ViewName[]} */
 export const VIEWS = ["graph", "heatmap", "text", "table"];
 /** Chosen: at the last one a column of a long input is as wide as its label. */
 export const ZOOMS = [1, 2, 4, 8];
 
-/** What a page shows first. */
-export function firstState(data, scores) {
-  const layer = scores.layers.includes(data.layer) ? data.layer : scores.layers.at(-1);
+/** Return the initial state of a page. @type {(data: PageData, scores: Scores) => State} */
+export function initialState(data, scores) {
+  const layer = pick(data.layer, scores.layers, scores.layers[scores.layers.length - 1]);
   return {
     view: "graph",
     methods: [...scores.methods],
@@ -43,59 +32,75 @@ export function firstState(data, scores) {
   };
 }
 
-/** The state as text: only what differs from the first state. */
-export function stateText(state, first) {
+/** Return the state as text: only what differs from the initial state.
+ * @type {(state: State, initial: State) => string} */
+export function stateToText(state, initial) {
   const parts = new URLSearchParams();
-  const put = (name, text) => parts.set(name, text);
-  if (state.view !== first.view) put("view", state.view);
-  if (String(state.methods) !== String(first.methods)) put("methods", state.methods.join("."));
-  if (state.alone) put("alone", state.alone);
-  for (const name of ["layer", "query", "head", "residual", "zoom"])
-    if (state[name] !== first[name]) put(name, state[name]);
-  for (const name of ["normal", "words"]) if (state[name]) put(name, "1");
-  if (state.pin) put("pin", `${state.pin.layer}.${state.pin.position}`);
-  if (state.pin && state.sink !== null) put("sink", state.sink);
+  if (state.view !== initial.view) parts.set("view", state.view);
+  if (String(state.methods) !== String(initial.methods)) parts.set("methods", state.methods.join("."));
+  if (state.alone) parts.set("alone", state.alone);
+  for (const name of /** @type {const} */ (["layer", "query", "head", "residual", "zoom"]))
+    if (state[name] !== initial[name]) parts.set(name, String(state[name]));
+  for (const name of /** @type {const} */ (["normal", "words"])) if (state[name]) parts.set(name, "1");
+  if (state.pin) parts.set("pin", `${state.pin.layer}.${state.pin.position}`);
+  if (state.pin && state.sink !== null) parts.set("sink", String(state.sink));
   return parts.toString();
 }
 
-/** The state that a text stands for, on this page. */
-export function stateFrom(text, data, scores) {
-  const first = firstState(data, scores);
-  const parts = new URLSearchParams(String(text ?? "").replace(/^#/, ""));
-  const layer = one(whole(parts.get("layer")), scores.layers, first.layer);
+/** Return the state of a text. @type {(text: string, data: PageData, scores: Scores) => State} */
+export function stateFromText(text, data, scores) {
+  const initial = initialState(data, scores);
+  const parts = new URLSearchParams(text);
+  const layer = pick(integer(parts.get("layer")), scores.layers, initial.layer);
   const methods = scores.methods.filter((method) => (parts.get("methods") ?? "").split(".").includes(method));
-  const state = {
-    ...first,
-    view: one(parts.get("view"), VIEWS, first.view),
-    methods: methods.length ? methods : first.methods,
-    alone: one(parts.get("alone"), scores.methods, null),
+  return {
+    ...initial,
+    view: pick(parts.get("view"), VIEWS, initial.view),
+    methods: methods.length ? methods : initial.methods,
+    alone: pick(parts.get("alone"), scores.methods, null),
     layer,
-    query: below(whole(parts.get("query")), data.sizes[layer]) ?? Math.min(first.query, data.sizes[layer] - 1),
-    head: below(whole(parts.get("head")), scores.edges?.heads ?? 0) ?? -1,
-    residual: residualFrom(parts.get("residual"), data) ?? first.residual,
+    query: integer(parts.get("query"), data.sizes[layer]) ?? Math.min(initial.query, data.sizes[layer] - 1),
+    head: integer(parts.get("head"), scores.edges?.heads ?? 0) ?? -1,
+    residual: residualFrom(parts.get("residual"), data) ?? initial.residual,
     normal: parts.get("normal") === "1",
     words: parts.get("words") === "1" && hasWords(data),
-    zoom: one(whole(parts.get("zoom")), ZOOMS, 1),
+    zoom: pick(integer(parts.get("zoom")), ZOOMS, 1),
+    ...pinFrom(parts, data, scores),
   };
-  return { ...state, ...pinFrom(parts, data, scores) };
 }
 
-/** A residual of 0 up to 1, where the document has attention to mix it with; else null. */
+/** Return a residual in [0, 1) if the document has attention, else null.
+ * @type {(text: string | null, data: PageData) => number | null} */
 export function residualFrom(text, data) {
-  if (!data.attention || !/^(0|1)?(\.\d{1,6})?$/.test(text ?? "") || !text) return null;
+  if (!data.attention || !text || !/^(0|1)?(\.\d{1,6})?$/.test(text)) return null;
   const residual = Number(text);
-  return residual >= 0 && residual < 1 ? residual : null;
+  return residual < 1 ? residual : null;
 }
 
+/** @type {(parts: URLSearchParams, data: PageData, scores: Scores) => Partial<State>} */
 function pinFrom(parts, data, scores) {
-  const [layer, position] = (parts.get("pin") ?? "").split(".").map(whole);
-  if (layer !== 0 && !scores.layers.includes(layer)) return {};
-  if (below(position ?? null, data.sizes[layer]) === null) return {};
+  const [first, second = null] = (parts.get("pin") ?? "").split(".");
+  const layer = pick(integer(first), [0, ...scores.layers], null);
+  const position = layer === null ? null : integer(second, data.sizes[layer]);
+  if (layer === null || position === null) return {};
   const pin = { layer, position };
-  if (layer === 0) return { pin };
-  return { pin, layer, query: position, sink: below(whole(parts.get("sink")), data.sizes[0]) };
+  return layer === 0 ? { pin } : { pin, layer, query: position, sink: integer(parts.get("sink"), data.sizes[0]) };
 }
 
-const whole = (text) => (/^\d{1,6}$/.test(text ?? "") ? Number(text) : null);
-const below = (number, size) => (number !== null && number < size ? number : null);
-const one = (value, allowed, otherwise) => (allowed.includes(value) ? value : otherwise);
+/** Parse an integer in [0, size). @type {(text: string | null, size?: number) => number | null} */
+function integer(text, size = Infinity) {
+  return text !== null && /^\d{1,6}$/.test(text) && Number(text) < size ? Number(text) : null;
+}
+
+/**
+ * Return the value if it is allowed.
+ *
+ * @template T, D
+ * @param {unknown} value
+ * @param {readonly T[]} allowed
+ * @param {D} otherwise
+ * @returns {T | D}
+ */
+function pick(value, allowed, otherwise) {
+  return allowed.find((item) => item === value) ?? otherwise;
+}

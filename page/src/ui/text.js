@@ -1,65 +1,75 @@
-/** The text itself, each token or word on a ground as strong as its score. */
+/** The text view: each token or word on a background as opaque as its score. */
 
-import { make } from "./dom.js";
+/** @import { Method, PageData, TextPiece, Vector } from "../types.js" */
+
+import { maxFinite } from "../compute/matrix.js";
+import { displayName, formatScore } from "../draw/format.js";
 import { cellAlpha } from "../draw/marks.js";
-import { largest } from "../compute/matrix.js";
-import { numberText, visibleName } from "../draw/format.js";
+import { make } from "./dom.js";
 
 /**
- * The text in pieces: characters of a node, characters between nodes, and nodes without characters,
- * such as special tokens.
+ * Split the text into the characters of nodes, those between nodes, and nodes without characters, such
+ * as special tokens.
  *
- * @returns {{text: string, node: number | null, apart?: boolean}[]}
+ * @type {(data: PageData, level: import("../compute/level.js").Level) => TextPiece[]}
  */
-export function textPieces(data, level) {
+export function textPieces({ text, spans }, level) {
   const names = level.names(0);
-  if (!data.text || !data.spans) return names.map((name, node) => ({ text: visibleName(name), node, apart: true }));
+  if (!text || !spans) return names.map((name, node) => ({ text: displayName(name), node, apart: true }));
+  /** @type {TextPiece[]} */
   const pieces = [];
   let place = 0;
   names.forEach((name, node) => {
-    const spans = level
+    const own = level
       .positions(node)
-      .map((position) => data.spans[position])
-      .filter(Boolean);
-    const start = Math.max(place, Math.min(...spans.map((span) => span[0])));
-    const end = Math.max(...spans.map((span) => span[1]));
-    if (!spans.length || end <= start) return pieces.push({ text: visibleName(name), node, apart: true });
-    if (start > place) pieces.push({ text: data.text.slice(place, start), node: null });
-    pieces.push({ text: data.text.slice(start, end), node });
+      .map((position) => spans[position])
+      .filter((span) => span !== null);
+    const start = Math.max(place, Math.min(...own.map((span) => span[0])));
+    const end = Math.max(...own.map((span) => span[1]));
+    if (!own.length || end <= start) {
+      pieces.push({ text: displayName(name), node, apart: true });
+      return;
+    }
+    if (start > place) pieces.push({ text: text.slice(place, start), node: null });
+    pieces.push({ text: text.slice(start, end), node });
     place = end;
   });
-  if (place < data.text.length) pieces.push({ text: data.text.slice(place), node: null });
+  if (place < text.length) pieces.push({ text: text.slice(place), node: null });
   return pieces;
 }
 
-/** One paragraph that shows the scores of one method at a time. */
 export class TextView {
+  /** @param {Method} method */
   constructor(method) {
-    this.method = method;
     this.element = make("p", { class: "text", "data-method": method });
+    /** @type {TextPiece[]} */
+    this.pieces = [];
+    /** @type {Map<number, HTMLElement>} node → its element */
     this.tokens = new Map();
   }
 
+  /** @type {(pieces: TextPiece[], scores: Vector | null, selected: number) => void} */
   show(pieces, scores, selected) {
     if (this.pieces !== pieces) this.build(pieces);
-    const most = scores ? largest(scores) || 1 : 1;
+    const max = scores ? maxFinite(scores) || 1 : 1;
     for (const [node, span] of this.tokens) {
       const score = scores?.[node] ?? 0;
-      span.style.setProperty("--share", `${Math.round(100 * cellAlpha(score / most))}%`);
+      span.style.setProperty("--share", `${Math.round(100 * cellAlpha(score / max))}%`);
       span.classList.toggle("selected", node === selected);
-      span.title = scores ? numberText(score) : "not computed";
+      span.title = scores ? formatScore(score) : "not computed";
     }
   }
 
+  /** @type {(pieces: TextPiece[]) => void} */
   build(pieces) {
     this.pieces = pieces;
     this.tokens.clear();
-    const spans = pieces.map(({ text, node, apart }) => {
-      if (node === null) return document.createTextNode(text);
+    const children = pieces.map(({ text, node, apart }) => {
+      if (node === null) return text;
       const span = make("span", { class: apart ? "token apart" : "token", "data-node": node }, text);
       this.tokens.set(node, span);
       return span;
     });
-    this.element.replaceChildren(...spans);
+    this.element.replaceChildren(...children);
   }
 }

@@ -1,7 +1,7 @@
-/** Numbers beside the pointer. */
+/** Scores next to the pointer. */
 
+import { importanceName, METHOD_TITLES } from "../draw/format.js";
 import { make } from "./dom.js";
-import { TITLES, importanceName } from "../draw/format.js";
 
 export class Tooltip {
   constructor() {
@@ -9,25 +9,27 @@ export class Tooltip {
   }
 
   /**
-   * @param {{title: string, lines: [string, string][]}} content lines: a name and its text
-   * @param {number} x,y pixels in the page's root, whose width is `within`
+   * Show a title and lines of (name, text) near a point of the page, which has this width.
+   *
+   * @type {(content: { title: string, lines: [string, string][] }, x: number, y: number, width: number) => void}
    */
-  show({ title, lines }, x, y, within) {
+  show({ title, lines }, x, y, width) {
     const rows = lines.map(([name, text]) =>
       make(
         "div",
         { "data-method": name },
-        make("i", { class: name in TITLES ? "swatch" : "swatch none" }),
+        make("i", { class: name in METHOD_TITLES ? "swatch" : "swatch none" }),
         `${importanceName(name)} `,
         make("b", {}, text),
       ),
     );
-    this.element.replaceChildren(make("strong", {}, title), ...rows);
-    this.element.hidden = false;
-    const { offsetWidth, offsetHeight } = this.element;
-    this.element.style.setProperty("left", `${Math.max(4, Math.min(x + 16, within - offsetWidth - 4))}px`);
-    // Above the pointer, as what a node draws from lies below it.
-    this.element.style.setProperty("top", `${y > offsetHeight + 24 ? y - offsetHeight - 14 : y + 20}px`);
+    const { element } = this;
+    element.replaceChildren(make("strong", {}, title), ...rows);
+    element.hidden = false;
+    const { offsetWidth, offsetHeight } = element;
+    element.style.setProperty("left", `${Math.max(4, Math.min(x + 16, width - offsetWidth - 4))}px`);
+    // Above the pointer if possible: the edges of a node lead down.
+    element.style.setProperty("top", `${y > offsetHeight + 24 ? y - offsetHeight - 14 : y + 20}px`);
   }
 
   hide() {

@@ -1,86 +1,120 @@
-/** The page put together: one object that holds the state, and draws when it changes. */
+/** The view of a document: holds the state and draws when it changes. */
 
-import { make, putText } from "./dom.js";
-import { headerOf } from "./header.js";
-import { listenToKeys, stepped } from "./keyboard.js";
+/** @import { Focus, Method, NodeRef, PageData, State } from "../types.js" */
+
 import { Level } from "../compute/level.js";
+import { Scheduler } from "../compute/scheduler.js";
+import { Scores } from "../compute/scores.js";
+import { formatNode, HELP } from "../draw/format.js";
 import { pairNotes } from "../draw/notes.js";
 import { Pictures } from "../draw/picture.js";
-import { listenToPointer } from "./pointer.js";
-import { Scores } from "../compute/scores.js";
-import { captionOf, spokenOf, tooltipOf } from "./describe.js";
-import { Slices } from "../compute/scheduler.js";
-import { Stage } from "./stage.js";
-import { ZOOMS, firstState, stateFrom, stateText } from "./state.js";
-import { TableView } from "./table.js";
-import { linkField, takeAways } from "./export-buttons.js";
-import { putColours, watchTheme } from "../draw/theme.js";
-import { afterFrame, measureHover } from "./timing.js";
+import { applyPalette, watchTheme } from "../draw/theme.js";
+import { announceNode, captionOf, describeNode } from "./describe.js";
+import { afterFrame, make, setText } from "./dom.js";
+import { exportActions, makeLinkField } from "./export.js";
+import { makeHeader } from "./header.js";
+import { addKeyListeners, addPointerListeners, stepNode } from "./input.js";
+import { Panels } from "./panels.js";
+import { initialState, stateFromText, stateToText, ZOOMS } from "./state.js";
+import { makeTable } from "./table.js";
 import { Toolbar } from "./toolbar.js";
 import { Tooltip } from "./tooltip.js";
-import { HELP, nodeText } from "../draw/format.js";
 
-/** Milliseconds that the table for screen readers waits while things move; chosen: as one pauses. */
-const TABLE_WAITS = 150;
+/** Milliseconds without change until the table for screen readers is updated; chosen. */
+const TABLE_DELAY = 150;
 
-export class Page {
+/**
+ * @typedef {object} ViewOptions
+ * @property {string} [state] text of a link
+ * @property {(state: string) => void} [onState] called with the new state when it changes
+ * @property {(state: string) => string} [linkOf] returns the part of an address from its # on that
+ *   carries a state; without it there is no link to copy
+ * @property {number} [heading] level of the title's heading; 2 where the page around has a title
+ */
+
+export class View {
+  /** @param {ShadowRoot} root @param {PageData} data @param {ViewOptions} options */
   constructor(root, data, options) {
     this.data = data;
     this.options = options;
-    this.slices = new Slices(() => this.learn());
-    this.scores = new Scores(data, this.slices);
+    this.scheduler = new Scheduler(() => {
+      this.pictures.dropIncomplete();
+      this.draw();
+    });
+    this.scores = new Scores(data, this.scheduler);
     this.pictures = new Pictures(data, this.scores);
-    this.first = firstState(data, this.scores);
-    this.state = stateFrom(options.state, data, this.scores);
+    this.initial = initialState(data, this.scores);
+    this.state = stateFromText(options.state ?? "", data, this.scores);
     this.level = new Level(data, this.state.words);
-    this.hover = this.cursor = null;
-    this.build(root);
-    this.theme = watchTheme(() => this.draw());
-    this.drawNow();
-    this.resized = new ResizeObserver(() => this.root.clientWidth !== this.width && this.drawNow());
-    this.resized.observe(this.root);
-    requestAnimationFrame(() => afterFrame(() => this.begin()));
-  }
-
-  /** The first picture is there: time for all that is not needed at once. */
-  begin() {
-    if (!this.root.isConnected) return;
-    performance.mark("attnflow-first-picture");
-    this.slices.start();
-    this.stage.warmUp((at) => ({ ...this.looking(), lit: at, shown: at }), this.slices);
-  }
-
-  build(root) {
-    this.heading = this.options.heading ?? 2;
-    this.stage = new Stage(this.data, this.pictures, this.heading + 1, () => this.draw());
-    this.toolbar = new Toolbar(this, takeAways(this));
+    /** @type {NodeRef | null} */
+    this.hover = null;
+    /** @type {NodeRef | null} the node that the keyboard is at */
+    this.cursor = null;
+    this.frame = this.tableTimer = this.width = 0;
+    /** When the pointer event happened that the next frame shows; 0 if there is none. */
+    this.pointerTime = 0;
+    this.toolbarKey = this.tableKey = "";
+    const heading = options.heading ?? 2;
+    this.panels = new Panels(data, this.pictures, heading + 1, () => this.draw());
+    this.toolbar = new Toolbar(this, exportActions(this));
     this.caption = make("p", { class: "caption" });
-    this.live = make("p", { class: "unseen", role: "status", "aria-live": "polite" });
-    // Screen readers skip what stands inside an application: notes are there for them again outside.
-    this.notes = make("section", { class: "unseen", "aria-label": "Notes" });
-    this.link = linkField();
-    this.table = new TableView();
+    this.live = make("p", { class: "visually-hidden", role: "status", "aria-live": "polite" });
+    // Screen readers skip the content of an application, so notes are repeated outside.
+    this.notes = make("section", { class: "visually-hidden", "aria-label": "Notes" });
+    this.link = makeLinkField();
+    this.table = make("section", { class: "table", "aria-label": "Table of the scores" });
     this.tooltip = new Tooltip();
     this.help = make("p", { class: "help" });
-    const top = [headerOf(this.data, this.heading), this.toolbar.element, this.link, this.caption];
-    const rest = [this.notes, this.table.element, this.help, this.live, this.tooltip.element];
-    this.root = make("div", { class: "attnflow" }, ...top, this.stage.element, ...rest);
+    this.root = make(
+      "div",
+      { class: "attnflow" },
+      makeHeader(data, heading),
+      this.toolbar.element,
+      this.link,
+      this.caption,
+      this.panels.element,
+      this.notes,
+      this.table,
+      this.help,
+      this.live,
+      this.tooltip.element,
+    );
     root.append(this.root);
-    listenToKeys(this.stage.element, this);
-    listenToPointer(this.stage, this);
-    this.stage.element.addEventListener("blur", () => this.moveCursor(null));
+    addKeyListeners(this.panels.element, this);
+    addPointerListeners(this.panels, this);
+    this.panels.element.addEventListener("blur", () => this.moveCursor(null));
+    this.theme = watchTheme(() => this.draw());
+    this.drawNow();
+    this.observer = new ResizeObserver(() => {
+      if (this.root.clientWidth !== this.width) this.drawNow();
+    });
+    this.observer.observe(this.root);
+    requestAnimationFrame(() => afterFrame(() => this.start()));
   }
 
-  /** All that pictures and sentences depend on. */
-  looking() {
+  /** Start background work once the first picture is drawn. */
+  start() {
+    if (!this.root.isConnected) return;
+    performance.mark("attnflow-first-picture");
+    this.scheduler.start();
+    const focusAt = (/** @type {NodeRef} */ at) => ({ ...this.focus(), highlighted: at, queryNode: at });
+    if (this.panels.long) this.scheduler.request("warm up", () => this.panels.warmUp(focusAt));
+  }
+
+  /** @returns {Focus} */
+  focus() {
     const { state, level, hover, cursor } = this;
+    const { pin } = state;
     const selected = { layer: state.layer, node: level.nodeOf(state.query) };
-    const pin = state.pin && { layer: state.pin.layer, node: level.nodeOf(state.pin.position) };
-    const lit = state.view === "graph" ? (pin ?? hover ?? cursor) : null;
-    return { state, level, hover, cursor, selected, lit, shown: lit?.layer > 0 ? lit : selected };
+    const pinned = pin && { layer: pin.layer, node: level.nodeOf(pin.position) };
+    const highlighted = state.view === "graph" ? (pinned ?? hover ?? cursor) : null;
+    const queryNode = highlighted && highlighted.layer > 0 ? highlighted : selected;
+    return { state, level, hover, cursor, selected, highlighted, queryNode };
   }
 
-  change(part, spoken = "") {
+  /** Change parts of the state; screen readers read the announcement.
+   * @type {(part: Partial<State>, announcement?: string) => void} */
+  change(part, announcement = "") {
     const before = this.state;
     this.state = { ...before, ...part };
     if (!this.state.pin) this.state.sink = null;
@@ -89,176 +123,199 @@ export class Page {
       this.hover = this.cursor = null;
     }
     if (this.state.head !== before.head || this.state.residual !== before.residual) {
-      this.slices.clear();
-      // Their work is dropped: they ask for it again when they are next seen.
-      this.pictures.forgetParts();
+      this.scheduler.clear();
+      // Their tasks are dropped: they request them again when they are next shown.
+      this.pictures.dropIncomplete();
     }
     this.draw();
-    if (spoken) putText(this.live, spoken);
+    if (announcement) setText(this.live, announcement);
     this.options.onState?.(this.stateText());
   }
 
   stateText() {
-    return stateText(this.state, this.first);
+    return stateToText(this.state, this.initial);
   }
 
-  /** Show what a link carries. */
+  /** Show the state of a link. @param {string} text */
   show(text) {
     if (text === this.stateText()) return;
     this.hover = this.cursor = null;
-    this.change(stateFrom(text, this.data, this.scores));
+    this.change(stateFromText(text, this.data, this.scores));
   }
 
-  // ---- the toolbar
+  /* Toolbar */
 
-  choose(method, on) {
-    if (this.stage.phone) return this.change({ alone: method });
-    const methods = this.scores.methods.filter((each) => (each === method ? on : this.state.methods.includes(each)));
-    return this.change(methods.length ? { methods, alone: null } : {});
+  /** @type {(method: Method, on: boolean) => void} */
+  toggleMethod(method, on) {
+    if (this.panels.narrow) {
+      this.change({ alone: method });
+      return;
+    }
+    const methods = this.scores.methods.filter((name) => (name === method ? on : this.state.methods.includes(name)));
+    this.change(methods.length ? { methods, alone: null } : {});
   }
 
-  moveLayer(layer) {
-    this.moveTo(layer, Math.min(this.state.query, this.data.sizes[layer] - 1));
+  /** @param {number} layer */
+  selectLayer(layer) {
+    this.select(layer, Math.min(this.state.query, this.data.sizes[layer] - 1));
   }
 
-  moveQuery(node) {
-    this.moveTo(this.state.layer, this.level.positions(node)[0]);
+  /** @param {number} node */
+  selectNode(node) {
+    this.select(this.state.layer, this.level.positions(node)[0]);
   }
 
-  /** Another position of interest; a pinned node goes along. */
-  moveTo(layer, query) {
+  /** Select a layer and a position; a pinned node moves along. @type {(layer: number, query: number) => void} */
+  select(layer, query) {
     const pin = this.state.pin?.layer ? { layer, position: query } : this.state.pin;
     this.change({ layer, query, pin });
   }
 
-  zoomBy(by) {
-    const zoom = ZOOMS[ZOOMS.indexOf(this.state.zoom) + by];
+  /** @param {number} steps */
+  zoomBy(steps) {
+    const zoom = ZOOMS[ZOOMS.indexOf(this.state.zoom) + steps];
     if (zoom) this.change({ zoom });
   }
 
-  // ---- pointer and keys
+  /* Pointer and keyboard */
 
-  pointAt(at, event) {
+  /** @type {(at: NodeRef | null, event: PointerEvent) => void} */
+  hoverNode(at, event) {
     const moved = at?.layer !== this.hover?.layer || at?.node !== this.hover?.node;
     this.hover = at;
     if (moved) this.draw(event.timeStamp);
-    if (!at) return this.tooltip.hide();
-    const frame = this.root.getBoundingClientRect();
-    const content = tooltipOf(at, this.stage.shown, this.pictures, this.looking());
-    return this.tooltip.show(content, event.clientX - frame.left, event.clientY - frame.top, frame.width);
-  }
-
-  pressAt(at) {
-    if (this.state.view === "heatmap") return at.layer ? this.moveLayer(at.layer) : undefined;
-    if (this.state.view === "text") return this.moveQuery(at.node);
-    return this.pinAt({ layer: at.layer, position: this.level.positions(at.node)[0] });
-  }
-
-  /** Pin a node; with a node pinned, a token makes a pair; what is pinned already is let go. */
-  pinAt({ layer, position }) {
-    const { pin, sink } = this.state;
-    const name = nodeText(layer, this.level.label(layer, this.level.nodeOf(position)), this.level.nodeOf(position));
-    if (layer === 0 && pin?.layer) {
-      if (sink === position) return this.change({ sink: null }, "Pair let go");
-      this.change({ sink: position });
-      return putText(this.live, [`Pair with ${name}.`, ...this.pairNotes()].join(" "));
+    if (!at) {
+      this.tooltip.hide();
+      return;
     }
-    if (pin?.layer === layer && pin.position === position) return this.change({ pin: null }, "Let go");
-    const selected = layer ? { layer, query: position } : {};
-    return this.change({ pin: { layer, position }, sink: null, ...selected }, `Pinned ${name}`);
+    const frame = this.root.getBoundingClientRect();
+    const content = describeNode(at, this.panels.shown, this.pictures, this.focus());
+    this.tooltip.show(content, event.clientX - frame.left, event.clientY - frame.top, frame.width);
   }
 
-  /** What is to be said about the pinned pair, where its flow is looked at. */
+  /** @param {NodeRef} at */
+  clickNode(at) {
+    const { view } = this.state;
+    if (view === "text") this.selectNode(at.node);
+    else if (view === "graph") this.pinNode(at);
+    else if (at.layer) this.selectLayer(at.layer);
+  }
+
+  /** Pin a node, or with a pinned node the pair with a token; what is pinned already is unpinned.
+   * @param {NodeRef} at */
+  pinNode({ layer, node }) {
+    const { pin, sink } = this.state;
+    const position = this.level.positions(node)[0];
+    const name = formatNode(layer, this.level.label(layer, node), node);
+    if (layer === 0 && pin?.layer) {
+      if (sink === position) this.change({ sink: null }, "Pair unpinned");
+      else {
+        this.change({ sink: position });
+        setText(this.live, [`Pair with ${name}.`, ...this.pairNotes()].join(" "));
+      }
+    } else if (pin?.layer === layer && pin.position === position) this.change({ pin: null }, "Unpinned");
+    else {
+      const selected = layer ? { layer, query: position } : {};
+      this.change({ pin: { layer, position }, sink: null, ...selected }, `Pinned ${name}`);
+    }
+  }
+
+  /** Return the notes about the pinned pair, if flow is shown. */
   pairNotes() {
     if (!this.scores.methods.includes("flow")) return [];
-    return pairNotes(this.pictures.pair(this.looking()), this.looking(), this.scores.flows !== null);
+    const focus = this.focus();
+    return pairNotes(this.pictures.pair(focus), focus, this.scores.solver !== null);
   }
 
+  /** Move the cursor of a graph, else the selection. @type {(layers: number, nodes: number) => void} */
   step(layers, nodes) {
-    const { selected, lit } = this.looking();
-    const graph = this.state.view === "graph";
-    const rows = graph ? [0, ...this.scores.layers] : this.scores.layers;
-    const start = graph ? (this.cursor ?? lit ?? selected) : selected;
-    const next = stepped(start, layers, nodes, rows, (layer) => this.level.size(layer));
+    const { selected, highlighted } = this.focus();
+    const isGraph = this.state.view === "graph";
+    const rows = isGraph ? [0, ...this.scores.layers] : this.scores.layers;
+    const start = isGraph ? (this.cursor ?? highlighted ?? selected) : selected;
+    const next = stepNode(start, layers, nodes, rows, (layer) => this.level.size(layer));
     this.hover = null;
-    if (graph) this.moveCursor(next);
-    if (next.layer && !(graph && this.state.pin))
+    if (isGraph) this.moveCursor(next);
+    if (next.layer && !(isGraph && this.state.pin))
       this.change({ layer: next.layer, query: this.level.positions(next.node)[0] });
-    putText(this.live, spokenOf(next, this.stage.shown, this.pictures, this.looking()));
-    this.stage.reveal(next);
+    setText(this.live, announceNode(next, this.panels.shown, this.pictures, this.focus()));
+    this.panels.reveal(next);
   }
 
-  moveCursor(next) {
-    this.cursor = next;
+  /** @param {NodeRef | null} at */
+  moveCursor(at) {
+    this.cursor = at;
     this.draw();
   }
 
   pinCursor() {
-    const at = this.cursor ?? this.looking().selected;
-    if (this.state.view === "graph") this.pinAt({ layer: at.layer, position: this.level.positions(at.node)[0] });
+    if (this.state.view === "graph") this.pinNode(this.cursor ?? this.focus().selected);
   }
 
-  letGo() {
+  unpin() {
     this.tooltip.hide();
-    if (this.state.sink !== null) this.change({ sink: null }, "Pair let go");
-    else if (this.state.pin) this.change({ pin: null }, "Let go");
+    if (this.state.sink !== null) this.change({ sink: null }, "Pair unpinned");
+    else if (this.state.pin) this.change({ pin: null }, "Unpinned");
     else this.moveCursor(null);
   }
 
-  // ---- drawing
+  /* Drawing */
 
-  learn() {
-    this.pictures.forgetParts();
-    this.draw();
-  }
-
-  /** Draw in the next frame; `asked` is when a pointer asked for it. */
-  draw(asked) {
-    this.asked ??= asked;
-    if (asked) this.slices.pause();
-    this.frame ??= requestAnimationFrame(() => {
+  /** Draw in the next frame; `pointerTime` is when a pointer event asked for it. @param {number} [pointerTime] */
+  draw(pointerTime = 0) {
+    this.pointerTime ||= pointerTime;
+    if (pointerTime) this.scheduler.pause();
+    this.frame ||= requestAnimationFrame(() => {
       this.drawNow();
-      if (this.asked !== undefined) afterFrame(measureHover(this.asked));
-      this.asked = undefined;
+      const start = this.pointerTime;
+      this.pointerTime = 0;
+      if (!start) return;
+      afterFrame(() => {
+        performance.clearMeasures("attnflow-hover");
+        performance.measure("attnflow-hover", { start, end: performance.now() });
+      });
     });
   }
 
   drawNow() {
     cancelAnimationFrame(this.frame);
-    this.frame = undefined;
+    this.frame = 0;
     const { palette } = this.theme;
-    const looking = this.looking();
+    const { view } = this.state;
+    const focus = this.focus();
     this.width = this.root.clientWidth;
-    putColours(this.root, palette);
-    this.root.dataset.view = this.state.view;
-    // It may have to be scrolled.
-    this.table.element.tabIndex = this.state.view === "table" ? 0 : -1;
-    this.stage.arrange(looking, this.stage.element.clientWidth || this.width);
-    if (this.tooled !== this.state || this.toolWidth !== this.width) this.toolbar.show(this.state, this.stage);
-    [this.tooled, this.toolWidth] = [this.state, this.width];
-    putText(this.caption, captionOf(looking, this.scores));
-    putText(this.help, HELP[this.state.view]);
-    this.stage.draw(looking, palette);
+    applyPalette(this.root, palette);
+    this.root.dataset.view = view;
+    // It may need scrolling.
+    this.table.tabIndex = view === "table" ? 0 : -1;
+    this.panels.arrange(focus, this.panels.element.clientWidth || this.width);
+    const toolbarKey = JSON.stringify([this.state, this.width]);
+    if (this.toolbarKey !== toolbarKey) this.toolbar.show(this.state, this.panels);
+    this.toolbarKey = toolbarKey;
+    setText(this.caption, captionOf(focus, this.scores));
+    setText(this.help, HELP[view]);
+    this.panels.draw(focus, palette);
     clearTimeout(this.tableTimer);
-    this.table.element.setAttribute("aria-busy", "true");
-    if (this.state.view === "table") this.drawTable();
-    else this.tableTimer = setTimeout(() => this.drawTable(), TABLE_WAITS);
+    this.table.setAttribute("aria-busy", "true");
+    if (view === "table") this.drawTable();
+    else this.tableTimer = setTimeout(() => this.drawTable(), TABLE_DELAY);
   }
 
   drawTable() {
-    const looking = { ...this.looking(), shown: this.looking().selected };
+    const focus = this.focus();
+    const caption = captionOf({ ...focus, queryNode: focus.selected }, this.scores);
     this.notes.hidden = this.state.view === "table";
-    this.notes.replaceChildren(...this.stage.spokenNotes().map((note) => make("p", {}, note)));
-    const key = JSON.stringify([this.state, this.scores.flows?.solved]);
-    if (this.tabled !== key) this.table.show(captionOf(looking, this.scores), this.pictures, looking);
-    this.tabled = key;
-    if (!this.slices.waiting.size) this.table.element.removeAttribute("aria-busy");
+    this.notes.replaceChildren(...this.panels.methodNotes().map((note) => make("p", {}, note)));
+    const key = JSON.stringify([this.state, this.scores.solver?.solved]);
+    if (this.tableKey !== key) this.table.replaceChildren(makeTable(caption, this.pictures, focus));
+    this.tableKey = key;
+    if (!this.scheduler.tasks.size) this.table.removeAttribute("aria-busy");
   }
 
   destroy() {
-    this.slices.clear();
-    this.resized.disconnect();
-    this.stage.destroy();
+    this.scheduler.clear();
+    this.observer.disconnect();
+    this.panels.destroy();
     this.theme.stop();
     clearTimeout(this.tableTimer);
     cancelAnimationFrame(this.frame);

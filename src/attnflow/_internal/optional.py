@@ -20,9 +20,9 @@ def require(*packages: str, need: str, extra: str) -> None:
 
     `need` begins the sentence; `extra` names the optional dependencies to install.
 
-    >>> require("nowhere", need="pictures need", extra="plot")
+    >>> require("nowhere", need="figures need", extra="plot")
     Traceback (most recent call last):
-    attnflow.errors.MissingDependencyError: pictures need nowhere, which is not installed; run pip
+    attnflow.errors.MissingDependencyError: figures need nowhere, which is not installed; run pip
     install "matplotlib>=3.10"
     """
     for package in packages:

@@ -88,17 +88,17 @@ def figure_4(
     """
     plot.require_matplotlib()
     path = _path(out, "figure-4", kind)
-    references = _references(sentence, candidates, pronouns)
+    sentences = _sentences(sentence, candidates, pronouns)
     settings = {"allow_pickle": allow_pickle, "remote_code": remote_code, "device": device}
     with loading("drawing", model) as progress, naming_options("a shorter sentence"):
         loaded = _language_model(model, settings)
         progress(0, 1)
-        drawing = paper.figure_4(loaded.model, loaded.tokenizer, references)
+        drawing = paper.figure_4(loaded.model, loaded.tokenizer, sentences)
     _write(drawing, path)
 
 
 def _verb_number(
-    name: str, draw: Callable[..., paper.Drawing], out: Path, kind: str, model: Path | None
+    name: str, draw: Callable[..., paper.PaperFigure], out: Path, kind: str, model: Path | None
 ) -> None:
     plot.require_matplotlib()
     path = _path(out, name, kind)
@@ -121,7 +121,7 @@ def _path(out: Path, name: str, kind: str) -> Path:
     return out / f"{name}.{kind}"
 
 
-def _write(drawing: paper.Drawing, path: Path) -> None:
+def _write(drawing: paper.PaperFigure, path: Path) -> None:
     try:
         path.parent.mkdir(exist_ok=True)
     except OSError as reason:
@@ -129,14 +129,14 @@ def _write(drawing: paper.Drawing, path: Path) -> None:
             f"the folder {path.parent} cannot be made: {reason.strerror}; choose another for --out"
         ) from reason
     plot.save(drawing.figure, path)
-    for line in drawing.told:
+    for line in drawing.predictions:
         typer.echo(printable(line))
     typer.echo(f"wrote {path}")
 
 
-def _references(
+def _sentences(
     sentence: str | None, candidates: str | None, pronouns: str | None
-) -> tuple[paper.Reference, ...]:
+) -> tuple[paper.PronounSentence, ...]:
     if sentence is None:
         for option, value in (("--candidates", candidates), ("--pronouns", pronouns)):
             if value is not None:
@@ -150,7 +150,7 @@ def _references(
             raise wrong(option, f"got {value!r}; two words are wanted, as in his,her")
         pairs.append((encodable(words[0], option=option), encodable(words[1], option=option)))
     try:
-        return (paper.Reference(text, pairs[0], pairs[1]),)
+        return (paper.PronounSentence(text, pairs[0], pairs[1]),)
     except InputError as reason:
         raise wrong("--sentence", str(reason)) from reason
 

@@ -1,4 +1,4 @@
-"""`attnflow train`: sentences in, a trained model and its card out."""
+"""`attnflow train`: train the model of the paper and write its card."""
 
 import json
 import shlex
@@ -12,15 +12,15 @@ from attnflow.cli._data import Data, read_splits
 from attnflow.cli._exit_codes import exit_codes
 from attnflow.cli._train_bar import train_bar
 from attnflow.paper import (
-    SMALL,
+    SMALL_RECIPE,
     Recipe,
     Splits,
-    Trained,
+    TrainingResult,
     generated_splits,
     train,
 )
 
-_SENTENCES = 4000  # of our own, where there is no data; chosen: two minutes, and nearly all learnt
+_SENTENCES = 4000  # generated without --data; chosen: two minutes, and a high accuracy
 
 app = typer.Typer(
     name="train",
@@ -43,19 +43,20 @@ def verb_number(
         Path,
         typer.Option(
             metavar="FOLDER",
-            help="New or empty folder for the model; one of the same run, to go on with it.",
+            help="New or empty folder for the model, or the folder of the same run to resume it.",
         ),
     ],
     data: Data = None,
     seed: Annotated[
-        int, typer.Option(min=0, help="Of all that is left to chance; the splits stay the same.")
+        int, typer.Option(min=0, help="Random seed of training; the splits do not depend on it.")
     ] = 0,
     epochs: Annotated[
         int | None,
         typer.Option(
             min=1,
             metavar="N",
-            help=f"How long.  [default: {Recipe().epochs}; {SMALL.epochs} without --data]",
+            help="Number of epochs.  "
+            f"[default: {Recipe().epochs}; {SMALL_RECIPE.epochs} without --data]",
         ),
     ] = None,
     threads: Annotated[
@@ -63,80 +64,84 @@ def verb_number(
         typer.Option(
             min=1,
             metavar="N",
-            help="Threads to compute with. More help little, the model is small, and the last bits "
-            "of its weights may differ.",
+            help="Threads of torch. More threads help little, since the model is small, and may "
+            "change the last bits of the weights.",
         ),
     ] = 1,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print what was reached as one JSON document.")
+        bool, typer.Option("--json", help="Print the result as one JSON document.")
     ] = False,
 ) -> None:
     """Train the verb-number model of the paper: is the next verb singular or plural?
 
-    Every epoch leaves a checkpoint, and Ctrl-C saves the run before it stops. The same command goes
-    on from there and ends with the same model. Needs the packages of `pip install
-    "attnflow[models]"`.
+    Every epoch writes a checkpoint, and Ctrl-C writes one before it stops. The same command resumes
+    the run and ends with the same model. Needs the extra `models`.
     """
-    recipe = SMALL if data is None else Recipe()
+    recipe = SMALL_RECIPE if data is None else Recipe()
     recipe = replace(recipe, seed=seed, epochs=epochs or recipe.epochs)
     try:
         with train_bar(recipe.epochs) as bar:
             splits = _splits(data)
-            trained = train(
-                splits, out, recipe=recipe, threads=threads, progress=bar.step, tell=bar.epoch
+            result = train(
+                splits, out, recipe=recipe, threads=threads, on_step=bar.step, on_epoch=bar.epoch
             )
     except KeyboardInterrupt:
         options = {"--data": data, "--out": out, "--seed": seed or None, "--epochs": epochs}
         options["--threads"] = None if threads == 1 else threads
-        typer.echo(_how_to_go_on(out, options, as_json=as_json), err=True)
+        typer.echo(_how_to_resume(out, options, as_json=as_json), err=True)
         raise
-    _say(out, data, recipe, trained, as_json=as_json)
+    _report(out, data, recipe, result, as_json=as_json)
 
 
 def _splits(data: Path | None) -> Splits:
-    """The sentences, and what there is to say about them."""
+    """Return the splits, with notes about them on stderr."""
     if data is None:
         splits = generated_splits(_SENTENCES)
         typer.echo(
-            f"note: without --data it is trained on {len(splits.natural)} generated sentences; "
-            "such a model is for trying things out, and knows little of natural ones",
+            f"note: training on {len(splits.train)} generated sentences, since there is no --data; "
+            "the model will be inaccurate on natural sentences",
             err=True,
         )
         return splits
     return read_splits(data)
 
 
-def _how_to_go_on(out: Path, options: dict[str, Any], *, as_json: bool) -> str:
-    begun = (out / "checkpoint.safetensors").exists()
+def _how_to_resume(out: Path, options: dict[str, Any], *, as_json: bool) -> str:
+    saved = (out / "checkpoint.safetensors").exists()
     words = ["attnflow", "train", "verb-number"]
     for option, value in options.items():
         words += [] if value is None else [option, str(value)]
-    state = "the run is saved" if begun else "nothing was done yet"
-    again = shlex.join([*words, *(["--json"] if as_json else [])])
-    return f"interrupted; {state}. To {'go on' if begun else 'begin again'}: {again}"
+    state = "the run is saved" if saved else "nothing is saved yet"
+    command = shlex.join([*words, *(["--json"] if as_json else [])])
+    return f"interrupted; {state}. To {'resume' if saved else 'start again'}: {command}"
 
 
-def _say(out: Path, data: Path | None, recipe: Recipe, trained: Trained, *, as_json: bool) -> None:
-    found = trained.figures
+def _report(
+    out: Path, data: Path | None, recipe: Recipe, result: TrainingResult, *, as_json: bool
+) -> None:
+    accuracies = result.accuracies
     if as_json:
         document = {
             "out": str(out),
             "data": None if data is None else str(data),
             "files": sorted(path.name for path in out.iterdir()),
-            "recipe": recipe.plain(),
-            "seconds": sum(epoch.seconds for epoch in trained.epochs),
-            "figures": found.plain(),
+            "recipe": recipe.to_dict(),
+            "seconds": sum(epoch.seconds for epoch in result.epochs),
+            "accuracies": accuracies.to_dict(),
         }
         typer.echo(json.dumps(document))
         return
     typer.echo(
         f"wrote {out}: the model (model.safetensors, config.json, vocabulary.json), its card "
-        "README.md with all figures, and checkpoint.safetensors, which is only for resuming"
+        "README.md with all accuracies, and checkpoint.safetensors, which is only for resuming"
     )
-    reached = {"validation": found.validation, "held-out": found.test, "wiki-test": found.cross}
-    told = [
-        f"{each.distinct:.4f} on {each.count} {name} prefixes"
-        for name, each in reached.items()
-        if each is not None
+    parts = [
+        f"{accuracy.distinct:.4f} on {accuracy.count} {name} prefixes"
+        for name, accuracy in (
+            ("validation", accuracies.validation),
+            ("test", accuracies.test),
+            ("wiki-test", accuracies.wiki_test),
+        )
+        if accuracy is not None
     ]
-    typer.echo(f"accuracy: {', '.join(told)}")
+    typer.echo(f"accuracy: {', '.join(parts)}")

@@ -1,7 +1,4 @@
-"""What stderr shows while a model is trained: a bar of the epoch under way, a line for each done.
-
-Where stderr is not a terminal there are the lines alone.
-"""
+"""Progress of training on stderr: a line for each epoch and, on a terminal, a progress bar."""
 
 import sys
 from collections.abc import Callable, Generator
@@ -10,23 +7,23 @@ from dataclasses import dataclass
 
 import typer
 
-from attnflow.paper import Epoch, Step
+from attnflow.paper import EpochLog, StepLog
 
 _STARTING = "reading sentences"
 
 
 @dataclass(frozen=True, slots=True)
 class TrainBar:
-    """What to call after each step and each epoch."""
+    """The callbacks for each step and each epoch."""
 
-    step: Callable[[Step], None]
-    epoch: Callable[[Epoch], None]
+    step: Callable[[StepLog], None]
+    epoch: Callable[[EpochLog], None]
 
 
 @contextmanager
 def train_bar(epochs: int) -> Generator[TrainBar]:
-    """Give the callbacks of a run of so many epochs."""
-    began = _Began(epochs)
+    """Yield the callbacks of a run with this number of epochs."""
+    resumed = _Resumed(epochs)
     # Python has no stderr where the shell closed it.
     if sys.stderr is None or not sys.stderr.isatty():
 
@@ -34,7 +31,7 @@ def train_bar(epochs: int) -> Generator[TrainBar]:
             typer.echo(text, err=True)
 
         yield TrainBar(
-            lambda step: began.tell(step, line), lambda epoch: line(_epoch_line(epoch, epochs))
+            lambda step: resumed.report(step, line), lambda epoch: line(_epoch_line(epoch, epochs))
         )
         return
 
@@ -61,40 +58,36 @@ def train_bar(epochs: int) -> Generator[TrainBar]:
     def above(text: str) -> None:
         console.print(text, markup=False, highlight=False, soft_wrap=True)
 
-    def step(told: Step) -> None:
-        began.tell(told, above)
-        bar.update(task, description=_step_line(told), completed=told.done, total=told.total)
+    def step(log: StepLog) -> None:
+        resumed.report(log, above)
+        bar.update(task, description=_step_line(log), completed=log.step, total=log.steps)
 
     with bar:
         yield TrainBar(step, lambda epoch: above(_epoch_line(epoch, epochs)))
 
 
 @dataclass(slots=True)
-class _Began:
-    """Says once, at the first step, where a run goes on that was begun before."""
+class _Resumed:
+    """Writes a line at the first step of a resumed run."""
 
     epochs: int
-    said: bool = False
+    reported: bool = False
 
-    def tell(self, step: Step, line: Callable[[str], None]) -> None:
-        if not self.said and step.epoch > 1:
-            line(f"going on after epoch {step.epoch - 1} of {self.epochs}")
-        self.said = True
+    def report(self, log: StepLog, line: Callable[[str], None]) -> None:
+        if not self.reported and log.epoch > 1:
+            line(f"resuming after epoch {log.epoch - 1} of {self.epochs}")
+        self.reported = True
 
 
-def _step_line(step: Step) -> str:
+def _step_line(log: StepLog) -> str:
+    return f"epoch {log.epoch} of {log.epochs}: loss {log.loss:.3f}, accuracy {log.accuracy:.3f}"
+
+
+def _epoch_line(log: EpochLog, epochs: int) -> str:
+    attractors = ""
+    if log.attractor_accuracy is not None:
+        attractors = f" ({log.attractor_accuracy:.4f} on sentences with attractors)"
     return (
-        f"epoch {step.epoch} of {step.epochs}: loss {step.loss:.3f}, accuracy {step.accuracy:.3f}"
-    )
-
-
-def _epoch_line(epoch: Epoch, epochs: int) -> str:
-    attractors = (
-        ""
-        if epoch.attractors is None
-        else f" ({epoch.attractors:.4f} on sentences with attractors)"
-    )
-    return (
-        f"epoch {epoch.number} of {epochs}: loss {epoch.loss:.4f}, validation accuracy "
-        f"{epoch.validation:.4f}{attractors}, {epoch.seconds:.0f} s"
+        f"epoch {log.epoch} of {epochs}: loss {log.loss:.4f}, validation accuracy "
+        f"{log.validation_accuracy:.4f}{attractors}, {log.seconds:.0f} s"
     )

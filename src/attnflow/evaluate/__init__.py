@@ -1,11 +1,11 @@
-"""How well token attention agrees with what the answer of a model depends on.
+"""How well token attention agrees with importance, and explanations of single texts.
 
 Ranks need scipy: `pip install "attnflow[models]"`.
 """
 
 from attnflow.evaluate._agreement import agreement, hits
-from attnflow.evaluate._explain import Explanation, explain
-from attnflow.evaluate._explanation_document import explanation_document, unknown_words
+from attnflow.evaluate._explain import explain
+from attnflow.evaluate._explanation import Explanation, explanation_document, unknown_words
 from attnflow.evaluate._spearman import spearman
 from attnflow.types import LayerTable
 

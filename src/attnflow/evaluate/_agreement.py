@@ -1,4 +1,4 @@
-"""What token attention is measured by: importance, or the position of one token."""
+"""How well token attention agrees with importance, or with the position of one token."""
 
 from collections.abc import Iterable
 from typing import cast
@@ -13,21 +13,24 @@ from attnflow.types import Importance, TokenAttention
 
 
 def agreement(
-    token_attention: TokenAttention, importance: Importance, *, query: int = 0
+    token_attention: TokenAttention, importance: Importance, *, query: int | None = None
 ) -> NDArray[np.float64]:
-    """Spearman's rank correlation of token attention with importance, for each layer.
+    """Return Spearman's rank correlation of token attention with importance, for each layer.
 
-    `rho[l] = corr(rank(scores[l, query, :]), rank(values))`, NaN where it is undefined, as in
-    Tables 1 to 3 of the paper.
+    `rho[l] = corr(rank(scores[l, query, :]), rank(values))`, NaN if it is undefined, as in Tables 1
+    to 3 of the paper.
 
     Parameters
     ----------
     token_attention
-        Scores, in which `query` was computed.
+        Scores that include `query`.
     importance
-        Of the same tokens.
+        Importance of the same tokens.
     query
-        Position whose scores count: 0, where CLS stands, as in the paper.
+        The position whose scores count. By default the one whose output the importance is about, as
+        in `explain`: the position that its settings record, for models with an output at every
+        position; else the only query of `token_attention`; else the last position if it is causal
+        and the first, where CLS stands, if it is not.
 
     Notes
     -----
@@ -40,33 +43,58 @@ def agreement(
     >>> agreement(t, Importance([0.1, 0.9, 0.2], ["a", "b", "c"], "blank_out"))
     array([1.])
     """
-    for came, wanted in ((token_attention, TokenAttention), (importance, Importance)):
-        if not isinstance(cast("object", came), wanted):
+    for value, expected in ((token_attention, TokenAttention), (importance, Importance)):
+        if not isinstance(cast("object", value), expected):
             raise InputError(
-                f"a {type(came).__name__} came in the place of {wanted.__name__}; spearman takes "
-                "arrays"
+                f"expected {expected.__name__}, got {type(value).__name__}; spearman takes arrays"
             )
     if token_attention.tokens != importance.tokens:
         raise InputError(
-            f"token attention is of {_named(token_attention.tokens)} and importance of "
-            f"{_named(importance.tokens)}; both of the same text and model are wanted, and both of "
-            "tokens or both of words"
+            f"token attention has {_name_some(token_attention.tokens)} and importance "
+            f"{_name_some(importance.tokens)}; pass results of one text and model, both of tokens "
+            "or both of words"
         )
-    rows = [token_attention.row(layer, query) for layer in token_attention.layers]
+    row = _read_position(token_attention, importance) if query is None else query
+    rows = [token_attention.row(layer, row) for layer in token_attention.layers]
     return spearman(rows, importance.values)
 
 
-def hits(scores: ArrayLike, position: int, *, among: Iterable[int]) -> NDArray[np.float64]:
-    """Whether the highest of the scores is at a position: 1 or 0 for each row.
+def _read_position(token_attention: TokenAttention, importance: Importance) -> int:
+    """Return the query whose output the importance is about."""
+    queries, settings = token_attention.queries, token_attention.settings
+    position = importance.settings.get("position")
+    segments = settings.get("segments", "tokens") != "tokens"
+    of_words = "words" in importance.settings or importance.method == "leave_span_out"
+    if position is not None and not of_words:
+        if position not in queries:
+            raise InputError(
+                f"importance is about the output at position {position}, which is not among the "
+                f"queries of token attention; compute it with queries={position}, or pass query"
+            )
+        return cast("int", position)
+    if len(queries) == 1:
+        return queries[0]
+    if position is not None or settings.get("onto", 0) or segments:
+        raise InputError(
+            f"token attention has {len(queries)} queries, and which of them the importance is "
+            "about is unknown, since they do not count the same positions; pass query"
+        )
+    scores = token_attention.scores
+    causal = not any(scores[:, row, query + 1 :].any() for row, query in enumerate(queries))
+    return scores.shape[2] - 1 if causal else 0
 
-    Where several are highest and one of them is at the position, each counts its share.
+
+def hits(scores: ArrayLike, position: int, *, among: Iterable[int]) -> NDArray[np.float64]:
+    """Return for each row whether its highest score is at a position: 1 or 0.
+
+    If several scores are highest and one of them is at the position, each counts its share.
 
     Parameters
     ----------
     scores
         (…, token).
     position
-        Where the highest is to be.
+        The position of the highest score.
     among
         Positions that count; the others are left out.
 
@@ -78,17 +106,17 @@ def hits(scores: ArrayLike, position: int, *, among: Iterable[int]) -> NDArray[n
     rows = checks.as_floats(scores, "scores")
     places = tuple(dict.fromkeys(checks.as_ints(among, "among")))
     if position not in places:
-        raise InputError(f"position {position} is not among {places}, so it cannot be highest")
+        raise InputError(f"position: expected one of among, {places}, got {position}")
     if not rows.ndim or min(places) < 0 or max(places) >= rows.shape[-1]:
-        raise InputError(f"scores has shape {rows.shape}, and positions up to {max(places)} count")
+        raise InputError(f"among: expected positions of scores, shape {rows.shape}, got {places}")
     if np.isnan(rows).any():
-        raise InputError("scores holds NaN, which is neither higher nor lower than others")
+        raise InputError("scores hold NaN, which is neither higher nor lower than others")
     rows = rows[..., places]
     highest = rows == rows.max(axis=-1, keepdims=True)
     return highest[..., places.index(position)] / highest.sum(axis=-1)
 
 
-def _named(tokens: tuple[str, ...]) -> str:
-    shown = 6  # tokens; chosen so that the message fits a line or two
+def _name_some(tokens: tuple[str, ...]) -> str:
+    shown = 6  # so that the message fits on a line or two. Chosen
     more = " …" if len(tokens) > shown else ""
     return f"{len(tokens)} tokens ({' '.join(tokens[:shown])}{more})"

@@ -1,108 +1,24 @@
-"""`explain`: what a model answers, what it attended to and what the answer depends on."""
+"""`explain`: the prediction of a model for a text, with token attention and importance."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, cast
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
-import numpy as np
-
-from attnflow._internal.html_table import html_table
-from attnflow._internal.settings import thaw_settings
 from attnflow.errors import InputError, UnsupportedModelError
-from attnflow.evaluate import agreement
-from attnflow.importance import blank_out, input_gradient, predict
+from attnflow.evaluate._explanation import Explanation
+from attnflow.importance import importance_with_prediction
 from attnflow.methods import flow, raw, rollout
 from attnflow.models import attend
+from attnflow.models.inputs import prepare, unwrap_compiled
 from attnflow.types import METHODS, Attention
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from torch import nn
 
     from attnflow._internal.checks import Progress
-    from attnflow.importance import Importance, Prediction
     from attnflow.types import Method, TokenAttention
-
-
-@dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Explanation:
-    """A prediction, and for each token what was attended to and what it counts for.
-
-    Parameters
-    ----------
-    text
-        What the model read.
-    prediction
-        What it answered.
-    scores
-        Token attention by method, of one layer and one query.
-    importance
-        Importance by method, for the answer in question.
-    attention
-        All of what was attended to, which the scores are one row of.
-    """
-
-    text: str
-    prediction: Prediction
-    scores: Mapping[Method, TokenAttention]
-    importance: Mapping[str, Importance]
-    attention: Attention
-
-    @property
-    def tokens(self) -> tuple[str, ...]:
-        """The tokens that everything is about."""
-        return next(iter(self.importance.values())).tokens
-
-    @property
-    def layer(self) -> int:
-        """The layer that attends."""
-        return next(iter(self.scores.values())).layers[0]
-
-    @property
-    def query(self) -> int:
-        """The position that attends."""
-        return next(iter(self.scores.values())).queries[0]
-
-    def columns(self) -> dict[str, NDArray[np.float64]]:
-        """One number a token, by what it is."""
-        attention = {name: each.scores[0, 0] for name, each in self.scores.items()}
-        return {**attention, **{name: each.values for name, each in self.importance.items()}}
-
-    def correlations(self) -> dict[str, dict[str, float]]:
-        """Importance → method → Spearman's rank correlation of the two; NaN where undefined."""
-        return {
-            name: {
-                method: float(agreement(scores, values, query=self.query)[0])
-                for method, scores in self.scores.items()
-            }
-            for name, values in self.importance.items()
-        }
-
-    @property
-    def saturated(self) -> bool:
-        """Whether flow is at its ceiling: whatever the layers between do, it would be the same."""
-        return "flow" in self.scores and self.scores["flow"].saturated[0]
-
-    def settings(self) -> dict[str, Any]:
-        """How all of it was made."""
-        results = {**self.scores, **self.importance}
-        made = {name: thaw_settings(each.settings) for name, each in results.items()}
-        return {"layer": self.layer, "query": self.query, **made}
-
-    def __repr__(self) -> str:
-        return f"Explanation({self.prediction!r}, tokens={len(self.tokens)}, layer={self.layer})"
-
-    def _repr_html_(self) -> str:
-        columns = self.columns()
-        rows = [
-            [token, *(f"{values[place]:.3f}" for values in columns.values())]
-            for place, token in enumerate(self.tokens)
-        ]
-        caption = f"{self.prediction!r}, layer {self.layer}, query {self.query}"
-        return html_table(caption, ["token", *columns], rows)
 
 
 def explain(
@@ -117,74 +33,83 @@ def explain(
     position: int | None = None,
     replace: Any = "unk",
     truncate: bool = False,
+    batch_size: int | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Explanation:
-    """What a model answers to a text, what it attended to and what the answer depends on.
+    """Return the prediction of a model for a text, with token attention and importance.
 
     Parameters
     ----------
     model, tokenizer
         A classifier, or a masked or causal language model, and its tokenizer.
     text
-        What it reads.
+        One text.
     layer
         The layer that attends; the last by default.
     query
-        The position that attends. By default the one whose output is read: that of the mask or the
-        last one of a language model, the last of a causal classifier, else the first, where CLS
-        stands.
+        The position that attends. By default the one whose output is read: `position` for a
+        language model, the last one for a causal classifier, else the first, where CLS stands.
     methods
         "raw", "rollout", "flow", or some of them.
-    target
-        The answer that importance is about, by number or name; by default the model's own.
-    position
-        Whose answer is read of a model that answers at every position; by default that of the mask,
-        or the last of a model that writes.
-    replace
-        What stands for a token in `blank_out`: "unk", "mask", "pad" or the id of a token.
-    truncate
-        Cut a text that is too long for the model; by default it is an InputError.
+    target, position, replace, truncate, batch_size
+        As for `attnflow.importance.blank_out`.
     threads
         Threads for flow; all cores by default.
     progress
-        Called with (steps done, steps in all). Steps are attention, prediction, each method, each
-        token blanked out, gradient; the first call comes after attention, which tells how many
-        tokens there are, and tokens are blanked out in batches. What it raises ends the work.
+        Called with (steps done, steps in total). The steps are attention, each token that is
+        replaced, the gradient and each method. The first call is after attention, which gives the
+        number of tokens. An exception that it raises stops the work.
 
     Notes
     -----
-    Forward passes: one each for attention and the prediction, one for each token and one more for
-    `blank_out`, one with gradients.
+    The text is tokenised once. Forward passes: one for attention; `n + 1` rows for `blank_out` of n
+    tokens, in batches, which give the prediction too; one with gradients; and one with gradients
+    over eight fixed ids, for `input_gradient` to choose the sum or the norm.
 
     Examples
     --------
+    >>> import attnflow as af
     >>> from attnflow import paper
-    >>> from attnflow.evaluate._explain import explain
     >>> shipped = paper.load()
-    >>> e = explain(shipped.model, shipped.tokenizer, "the key to the cabinets")
+    >>> e = af.explain(shipped.model, shipped.tokenizer, "the key to the cabinets")
     >>> e.prediction.label, e.tokens
     ('singular', ('[CLS]', 'the', 'key', 'to', 'the', 'cabinets', '<?>'))
     """
     if not isinstance(cast("object", text), str):
-        raise InputError(f"a {type(text).__name__} came; explain is about one text, a str")
-    wanted = _checked(methods)
-    attention = attend(model, tokenizer, text, truncate=truncate)
+        raise InputError(f"text: explain takes one text, a str, got {type(text).__name__}")
+    chosen = _check_methods(methods)
+    inputs = prepare(unwrap_compiled(model), tokenizer, text, truncate=truncate)
+    attention = attend(model, tokenizer, cast("Any", inputs))
     if not isinstance(attention, Attention):
         raise UnsupportedModelError(
-            f"{type(model).__name__} reads one text and writes another, and explain is about the "
-            "tokens of one; use attnflow.models.attend and attnflow.importance"
+            f"{type(model).__name__} is an encoder-decoder, and explain takes models with one "
+            "sequence of tokens; use attnflow.models.attend and attnflow.importance"
         )
-    steps = _Steps(3 + len(wanted) + attention.n_tokens, progress)
-    steps.reach(1)
-    prediction = predict(model, tokenizer, text, position=position, truncate=truncate)
-    steps.reach(2)
+    layer = attention.n_layers if layer is None else layer
+    # An invalid layer or query is an error here, before the passes that take long.
+    _ = raw(attention, layers=[layer], queries=[0 if query is None else query])
+    before = 2 + attention.n_tokens  # steps before the first method
+
+    def report(done: int) -> None:
+        if progress is not None:
+            progress(done, before + len(chosen))
+
+    report(1)
+    prediction, importance = importance_with_prediction(
+        model,
+        tokenizer,
+        inputs,
+        target=target,
+        position=position,
+        replace=replace,
+        batch_size=batch_size,
+        progress=lambda done, _total: report(1 + done),
+    )
     if query is None:
         last = attention.n_tokens - 1 if attention.causal else 0
         query = last if prediction.position is None else prediction.position
-    layer = attention.n_layers if layer is None else layer
     rows: dict[str, Any] = {"layers": [layer], "queries": [query]}
-    asked: dict[str, Any] = {"target": target, "position": position, "truncate": truncate}
     graph = functools.cache(attention.graph)  # heads are fused once, and not for raw attention
     compute: dict[Method, Callable[[], TokenAttention]] = {
         "raw": lambda: raw(attention, **rows),
@@ -192,51 +117,18 @@ def explain(
         "flow": lambda: flow(graph(), **rows, threads=threads),
     }
     scores: dict[Method, TokenAttention] = {}
-    for method in wanted:
+    for done, method in enumerate(chosen, before + 1):
         scores[method] = compute[method]()
-        steps.reach(steps.done + 1)
-    before = steps.done
-    blanked = blank_out(
-        model,
-        tokenizer,
-        text,
-        replace=replace,
-        progress=lambda done, _total: steps.reach(before + done),
-        **asked,
-    )
-    gradient = input_gradient(model, tokenizer, text, score=_score(model), **asked)
-    steps.reach(steps.done + 1)
-    importance = {"blank_out": blanked, "input_gradient": gradient}
+        report(done)
     return Explanation(text, prediction, scores, importance, attention)
 
 
-@dataclass(slots=True)
-class _Steps:
-    """How many steps are done, which `progress` is told."""
-
-    total: int
-    progress: Progress | None
-    done: int = 0
-
-    def reach(self, done: int) -> None:
-        self.done = done
-        if self.progress is not None:
-            self.progress(done, self.total)
-
-
-def _score(model: nn.Module) -> Literal["difference", "probability"]:
-    """What a gradient is of: classes that exclude none other have no difference."""
-    problem = getattr(getattr(model, "config", None), "problem_type", None)
-    return "probability" if problem == "multi_label_classification" else "difference"
-
-
-def _checked(methods: Sequence[Method]) -> tuple[Method, ...]:
-    if not isinstance(cast("object", methods), Sequence):
-        raise InputError(f"methods is {methods!r}; use one or more of {', '.join(METHODS)}")
+def _check_methods(methods: Sequence[Method]) -> tuple[Method, ...]:
+    known = ", ".join(METHODS)
+    if not isinstance(cast("object", methods), Sequence) or not methods:
+        raise InputError(f"methods: expected one or more of {known}, got {methods!r}")
     given = (methods,) if isinstance(methods, str) else tuple(methods)
-    for each in given:
-        if each not in METHODS:
-            raise InputError(f"method is {each!r}; use one of {', '.join(METHODS)}")
-    if not given:
-        raise InputError(f"methods is empty; give at least one of {', '.join(METHODS)}")
+    for method in given:
+        if method not in METHODS:
+            raise InputError(f"methods: expected some of {known}, got {method!r}")
     return cast("tuple[Method, ...]", tuple(dict.fromkeys(given)))

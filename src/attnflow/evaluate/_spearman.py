@@ -8,21 +8,21 @@ from attnflow.errors import InputError
 
 
 def spearman(x: ArrayLike, y: ArrayLike) -> NDArray[np.float64]:
-    """Spearman's rank correlation of `x`, or of each row of it, with `y`.
+    """Return Spearman's rank correlation of `x`, or of each of its rows, with `y`.
 
-    `rho = corr(rank(x), rank(y))`, equal values sharing the mean of their ranks. It is NaN where it
-    is undefined: all values of a side are equal, or there are fewer than two.
+    `rho = corr(rank(x), rank(y))`; equal values share the mean of their ranks. It is NaN if it is
+    undefined: all values of one side are equal, or there are fewer than two.
 
     Parameters
     ----------
     x
-        One value a token, or any number of such rows: (…, token).
+        One value for each token, or any number of such rows: (…, token).
     y
-        One value a token.
+        One value for each token.
 
     Notes
     -----
-    `O(n log n)` a row. Ranks are scipy's.
+    `O(n log n)` for each row. Ranks are scipy's.
     Spearman (1904), https://doi.org/10.2307/1412159
 
     Examples
@@ -34,12 +34,12 @@ def spearman(x: ArrayLike, y: ArrayLike) -> NDArray[np.float64]:
     row = checks.as_floats(y, "y").astype(np.float64, copy=False)
     if row.ndim != 1 or rows.ndim < 1 or rows.shape[-1] != len(row):
         raise InputError(
-            f"x has shape {rows.shape} and y {row.shape}; the same number of values in each row is "
-            "wanted, and one row in y"
+            "expected one row in y, and as many values in each row of x, got shapes "
+            f"{rows.shape} and {row.shape}"
         )
     for name, values in (("x", rows), ("y", row)):
         if not np.isfinite(values).all():
-            raise InputError(f"{name} holds values that are not finite, which have no rank")
+            raise InputError(f"{name} must be finite to have ranks, got NaN or infinity")
     if len(row) < 2:
         return np.full(rows.shape[:-1], np.nan)
     return _correlation(_ranks(rows), _ranks(row))
@@ -54,9 +54,8 @@ def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _correlation(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
     x, y = x - x.mean(axis=-1, keepdims=True), y - y.mean()
-    # Ranks are halves of whole numbers, so the squares of equal ones add up to zero and not to
-    # almost zero.
-    spread = np.sqrt((x**2).sum(axis=-1) * (y**2).sum())
+    # Ranks are halves of integers, so that the squares of equal ones sum to exactly zero.
+    scale = np.sqrt((x**2).sum(axis=-1) * (y**2).sum())
     rho = np.full(x.shape[:-1], np.nan)
-    _ = np.divide(x @ y, spread, out=rho, where=spread > 0)
+    _ = np.divide(x @ y, scale, out=rho, where=scale > 0)
     return np.clip(rho, -1.0, 1.0)

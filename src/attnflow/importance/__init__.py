@@ -1,4 +1,4 @@
-"""How much the answer of a model depends on each token, asked of the model itself.
+"""How much the output of a model depends on each token of its input.
 
 Needs torch, and transformers for models from Hugging Face: `pip install "attnflow[models]"`.
 """
@@ -7,15 +7,16 @@ from attnflow.importance._blank_out import blank_out
 from attnflow.importance._input_gradient import input_gradient
 from attnflow.importance._integrated_gradients import integrated_gradients
 from attnflow.importance._leave_span_out import leave_span_out
-from attnflow.importance._predict import predict
-from attnflow.importance._predict_among import predict_among
+from attnflow.importance._predict import predict, predict_among
 from attnflow.importance._prediction import Prediction
+from attnflow.importance._with_prediction import importance_with_prediction
 from attnflow.types import Importance
 
 __all__ = [
     "Importance",
     "Prediction",
     "blank_out",
+    "importance_with_prediction",
     "input_gradient",
     "integrated_gradients",
     "leave_span_out",

@@ -1,4 +1,4 @@
-"""Variants of inputs put together to batches, as few as possible."""
+"""Variants of inputs in as few batches as possible, without padding."""
 
 from __future__ import annotations
 
@@ -13,102 +13,104 @@ if TYPE_CHECKING:
 
     from torch import nn
 
-    from attnflow.importance._example import Example
+    from attnflow.importance._inputs import SingleInput
 
-# How many tokens a pass reads where callers do not say. Chosen: on one core a model of a few
-# million weights is about as quick with 512 as with 8,192; fewer and larger passes suit several
-# cores, which wait for one another at every step. A large model gets fewer, as many as make this
-# number of multiplications, to save memory. The weights count its vocabulary too, and so bound the
-# logits. For gradients all of a pass is kept, so a quarter is taken.
-_TOKENS_AT_MOST, _TOKENS_AT_LEAST, _MULTIPLICATIONS = 4096, 512, 2**34
+# Tokens in a batch if callers set no batch_size. Chosen: on one core a model of a few million
+# weights is about as fast with 512 as with 8,192; fewer and larger batches suit several cores. A
+# large model gets fewer tokens, as many as make this number of multiplications, to save memory. The
+# weights include the vocabulary's, and so bound the logits. A pass with gradients keeps all
+# intermediate results, so it gets a quarter.
+_MAX_TOKENS, _MIN_TOKENS, _MULTIPLICATIONS = 4096, 512, 2**34
 
 
-class Row(NamedTuple):
-    """An example, and the positions of it that are blanked."""
+class Variant(NamedTuple):
+    """An input by its number, and the positions whose tokens are replaced."""
 
-    example: int
-    blanked: tuple[int, ...] = ()
+    input: int
+    replaced: tuple[int, ...] = ()
 
 
 def batches(
     model: nn.Module,
-    examples: Sequence[Example],
-    rows: Sequence[Row],
+    inputs: Sequence[SingleInput],
+    variants: Sequence[Variant],
     *,
-    size: int | None,
-    blank: int = 0,
+    batch_size: int | None,
+    replacement: int = 0,
     gradients: bool = False,
 ) -> Iterator[tuple[list[int], dict[str, Any]]]:
-    """Rows that can be run together: numbers of the rows, and what the model is called with.
+    """Yield batches: numbers of variants in rising order, and the arguments of the forward pass.
 
-    They are of one length, so nothing is padded: `size` of them, or as many as have the tokens that
-    suit the model, fewer where `gradients` are wanted. `blank` is the id that stands at the
-    positions that are blanked.
+    The variants of a batch have one length, so there is no padding. `replacement` is the id at the
+    replaced positions.
     """
     kinds: dict[Any, list[int]] = {}
-    of_example: dict[int, list[int]] = {}
-    for number, row in enumerate(rows):
-        kind = of_example.get(row.example)
+    of_input: dict[int, list[int]] = {}
+    for number, variant in enumerate(variants):
+        kind = of_input.get(variant.input)
         if kind is None:
-            kind = kinds.setdefault(_shape(examples[row.example]), [])
-            of_example[row.example] = kind
+            kind = kinds.setdefault(_shape(inputs[variant.input]), [])
+            of_input[variant.input] = kind
         kind.append(number)
-    size, tokens = _limits(model, size, gradients=gradients)
+    size, tokens = _limits(model, batch_size, gradients=gradients)
     for numbers in kinds.values():
-        length = examples[rows[numbers[0]].example].read.shape[1]
+        length = inputs[variants[numbers[0]].input].ids.shape[1]
         step = size or max(1, tokens // length)
         for start in range(0, len(numbers), step):
             part = numbers[start : start + step]
-            yield part, _together(examples, [rows[number] for number in part], blank)
+            yield part, _concatenate(inputs, [variants[number] for number in part], replacement)
 
 
-def _shape(example: Example) -> tuple[Any, ...]:
-    """What examples that are run together have in common."""
+def _shape(item: SingleInput) -> tuple[Any, ...]:
+    """Return what the inputs of a batch have in common."""
     import torch
 
     return (
-        example.main,
+        item.main,
         *(
             (name, value.shape, value.dtype)
             if isinstance(value, torch.Tensor)
             else (name, repr(value))
-            for name, value in example.fields.items()
+            for name, value in item.fields.items()
         ),
     )
 
 
 def _limits(model: nn.Module, size: int | None, *, gradients: bool) -> tuple[int | None, int]:
-    """How many rows are run at once, and where that is not said, how many tokens."""
+    """Return how many rows a batch has and, if that is None, how many tokens."""
     if size is not None:
         size = checks.as_int(size, "batch_size")
         if size < 1:
-            raise InputError(f"batch_size is {size}; 1 or more is wanted")
+            raise InputError(f"batch_size must be 1 or more, got {size}")
     config: Any = getattr(model, "config", None)
-    # Classifiers of transformers on top of a decoder look for the last token that is no padding,
-    # and refuse several rows if they don't know what padding is.
-    looks = is_pretrained(model) and type(model).__name__.endswith("ForSequenceClassification")
-    if looks and getattr(config, "pad_token_id", None) is None:
+    # Classifiers of transformers on top of a decoder search for the last token that is not padding,
+    # and refuse several rows if they have no padding token.
+    searches = is_pretrained(model) and type(model).__name__.endswith("ForSequenceClassification")
+    if searches and getattr(config, "pad_token_id", None) is None:
         size = 1
     weights = max(1, sum(parameter.numel() for parameter in model.parameters()))
-    most = _TOKENS_AT_MOST // 4 if gradients else _TOKENS_AT_MOST
-    return size, min(most, max(_TOKENS_AT_LEAST, _MULTIPLICATIONS // weights))
+    most = _MAX_TOKENS // 4 if gradients else _MAX_TOKENS
+    return size, min(most, max(_MIN_TOKENS, _MULTIPLICATIONS // weights))
 
 
-def _together(examples: Sequence[Example], rows: Sequence[Row], blank: int) -> dict[str, Any]:
-    """What the model is called with for these rows."""
+def _concatenate(
+    inputs: Sequence[SingleInput], variants: Sequence[Variant], replacement: int
+) -> dict[str, Any]:
+    """Return the arguments of the forward pass for these variants."""
     import torch
 
-    first = examples[rows[0].example]
-    place = {number: at for at, number in enumerate(dict.fromkeys(row.example for row in rows))}
-    variants = torch.tensor([place[row.example] for row in rows])
+    first = inputs[variants[0].input]
+    rows = {number: row for row, number in enumerate(dict.fromkeys(v.input for v in variants))}
+    chosen = torch.tensor([rows[variant.input] for variant in variants])
     fields: dict[str, Any] = {}
     for name, value in first.fields.items():
         if isinstance(value, torch.Tensor) and value.ndim and len(value) == 1:
-            each = torch.cat([examples[number].fields[name] for number in place])
-            fields[name] = each[variants.to(each.device)]  # a copy, which may be written to
+            distinct = torch.cat([inputs[number].fields[name] for number in rows])
+            fields[name] = distinct[chosen.to(distinct.device)]  # a copy, which may be written to
         else:
             fields[name] = value
-    spots = [(at, position) for at, row in enumerate(rows) for position in row.blanked]
-    if spots:
-        fields[first.main][tuple(torch.tensor(spots).T.to(fields[first.main].device))] = blank
+    places = [(row, place) for row, variant in enumerate(variants) for place in variant.replaced]
+    if places:
+        ids = fields[first.main]
+        ids[tuple(torch.tensor(places).T.to(ids.device))] = replacement
     return fields

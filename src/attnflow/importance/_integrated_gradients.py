@@ -1,78 +1,43 @@
-"""`integrated_gradients`: gradients along the way from a baseline to the input."""
+"""`integrated_gradients`: gradients along the path from a baseline to the input."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from attnflow._internal import checks
 from attnflow.errors import InputError
-from attnflow.importance._ablate import Special, replacement
-from attnflow.importance._batches import Row, batches
-from attnflow.importance._embedding import answer_through
-from attnflow.importance._example import Example, examples_of
-from attnflow.importance._gradient import Leaf, gradient
-from attnflow.importance._passes import Answer, reading
-from attnflow.importance._question import Asking
+from attnflow.importance._ablation import token_id
+from attnflow.importance._batches import Variant, batches
+from attnflow.importance._embeddings import Change, Leaf, changed_embeddings, gradient
+from attnflow.importance._inputs import SingleInput, single_inputs
+from attnflow.importance._passes import Logits, evaluation, read_logits
+from attnflow.importance._scorer import Scorer
 from attnflow.models.inputs import unwrap_compiled
 from attnflow.types import Importance
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
+    from typing import Unpack
 
     from numpy.typing import NDArray
     from torch import Tensor, nn
 
-    from attnflow.importance._score import Score
+    from attnflow.importance._scorer import Score
+    from attnflow.importance._settings import Baseline, IntegratedGradientsSettings, Several
     from attnflow.importance._target import Target
     from attnflow.models.inputs import ModelInput
 
-# Where the way begins: embeddings of nothing but zeros, or those of one token at every position.
-Baseline: TypeAlias = Literal["zero"] | Special | int
-
 
 @overload
 def integrated_gradients(
-    model: nn.Module,
-    tokenizer: Any,
-    text: str,
-    *,
-    baseline: Baseline = "zero",
-    steps: int = 50,
-    target: Target = None,
-    score: Score = "probability",
-    position: int | None = None,
-    truncate: bool = False,
-    batch_size: int | None = None,
+    model: nn.Module, tokenizer: Any, text: str, **settings: Unpack[IntegratedGradientsSettings]
 ) -> Importance: ...
 @overload
 def integrated_gradients(
-    model: nn.Module,
-    tokenizer: Any,
-    text: list[str] | tuple[str, ...],
-    *,
-    baseline: Baseline = "zero",
-    steps: int = 50,
-    target: Target = None,
-    score: Score = "probability",
-    position: int | None = None,
-    truncate: bool = False,
-    batch_size: int | None = None,
+    model: nn.Module, tokenizer: Any, text: Several, **settings: Unpack[IntegratedGradientsSettings]
 ) -> list[Importance]: ...
-@overload
-def integrated_gradients(
-    model: nn.Module,
-    tokenizer: Any,
-    text: Mapping[str, Any] | Tensor,
-    *,
-    baseline: Baseline = "zero",
-    steps: int = 50,
-    target: Target = None,
-    score: Score = "probability",
-    position: int | None = None,
-    batch_size: int | None = None,
-) -> Importance | list[Importance]: ...
 def integrated_gradients(
     model: nn.Module,
     tokenizer: Any,
@@ -86,30 +51,29 @@ def integrated_gradients(
     truncate: bool = False,
     batch_size: int | None = None,
 ) -> Importance | list[Importance]:
-    """What each token adds to the answer of a model on the way from a baseline to the input.
+    """Return what each token adds to a model's score on the path from a baseline to the input.
 
     `values[i] = sum over d of (e[i, d] − b[i, d]) · ∫ g[i, d](b + a (e − b)) da`, a from 0 to 1,
     where e are the embeddings of the input, b those of the baseline and g is the gradient of the
-    score. Values have a sign and add up to the score of the input less that of the baseline; by how
-    much the sum misses it is in `settings["gap"]`. `absolute()` gives them without the sign.
+    score. Values have a sign and add up to the score of the input minus that of the baseline;
+    `settings["convergence_delta"]` is the error of this sum. `absolute()` drops the sign.
 
     Parameters
     ----------
     model, tokenizer, text, target, score, position, truncate
-        As for `blank_out`; ready inputs may hold embeddings (batch, position, width) in place of
-        ids.
+        As for `blank_out`; tensors may be embeddings (batch, position, width) in place of ids.
     baseline
-        "zero" for embeddings of zeros, as its authors take for text; or, for a token at every
-        position, "pad", "mask", "unk" or its id. Embeddings of positions are not part of it.
+        "zero" for embeddings of zeros, as its authors take for text; or "pad", "mask", "unk" or an
+        id for this token at every position. Embeddings of positions are not part of it.
     steps
-        Points of the Gauss–Legendre rule that stands for the integral.
+        Points of the Gauss–Legendre rule that approximates the integral.
     batch_size
-        How many points are run at once, by default as for `input_gradient`; it changes nothing but
-        rounding.
+        How many points make a batch, by default as for `input_gradient`; it changes results by
+        rounding only.
 
     Notes
     -----
-    `steps` forward and backward passes a text and three forward ones, many at a time.
+    `steps` forward and backward rows for each text, in batches, and three forward passes.
     Sundararajan, Taly & Yan (2017), https://doi.org/10.48550/arXiv.1703.01365
 
     Examples
@@ -123,78 +87,81 @@ def integrated_gradients(
     ...         self.table = table
     ...     def forward(self, ids):
     ...         return self.table(ids).prod(dim=1)
-    >>> i = integrated_gradients(Product(), None, torch.tensor([[1, 2]]), score="logit")
-    >>> i.values.round(6), i.settings["whole"]
+    >>> [i] = integrated_gradients(Product(), None, torch.tensor([[1, 2]]), score="logit")
+    >>> i.values.round(6), i.settings["input_score"]
     (array([4., 4.]), 8.0)
     """
     model = unwrap_compiled(model)
     steps = checks.as_int(steps, "steps")
     if steps < 1:
-        raise InputError(f"steps is {steps}; 1 or more is wanted")
-    examples, single = examples_of(model, tokenizer, text, position=position, truncate=truncate)
-    asking = Asking.of(model, tokenizer, score=score, target=target, count=len(examples))
+        raise InputError(f"steps must be 1 or more, got {steps}")
+    inputs, single = single_inputs(model, tokenizer, text, position=position, truncate=truncate)
+    scorer = Scorer.of(model, tokenizer, score=score, target=target, count=len(inputs))
     token = None
     if baseline != "zero":
-        token, _ = replacement(model, tokenizer, baseline, examples, name="baseline")
-    with reading(model, gradients=True):
-        results = [
-            _integrated(asking, examples, number, token, steps=steps, size=batch_size)
-            for number in range(len(examples))
-        ]
+        token, _ = token_id(model, tokenizer, baseline, inputs, name="baseline")
     made = {"baseline": baseline, "steps": steps}
-    found = [
-        Importance(
-            values, example.tokens, "integrated_gradients", {**settings, **made}, example.origin
-        )
-        for example, (values, settings) in zip(examples, results, strict=True)
-    ]
-    return found[0] if single else found
+    results: list[Importance] = []
+    with evaluation(model, gradients=True):
+        for number, item in enumerate(inputs):
+            values, settings = _integrate(scorer, inputs, number, token, steps, batch_size)
+            settings |= made
+            results.append(
+                Importance(values, item.tokens, "integrated_gradients", settings, item.origin)
+            )
+    return results[0] if single else results
 
 
-def _integrated(
-    asking: Asking,
-    examples: Sequence[Example],
+def _integrate(
+    scorer: Scorer,
+    inputs: Sequence[SingleInput],
     number: int,
     token: int | None,
-    *,
     steps: int,
-    size: int | None,
+    batch_size: int | None,
 ) -> tuple[NDArray[np.float64], dict[str, Any]]:
-    """The values of one example, and what there is to say about them."""
+    """Return the values of one input, and their settings."""
     import torch
 
-    model, example = asking.model, examples[number]
-    end, answer = _looked_up(asking, examples, Row(number))
-    (question,) = asking.questions(answer, examples, [number])
+    model, item = scorer.model, inputs[number]
+    end, logits = _look_up(model, inputs, Variant(number))
+    (found,) = scorer.target_scores(logits, inputs, [number])
     start = torch.zeros_like(end)
     if token is not None:
-        start, _ = _looked_up(asking, examples, Row(number, example.kept), blank=token)
+        start, _ = _look_up(model, inputs, Variant(number, item.kept), replacement=token)
 
     points, weights = np.polynomial.legendre.leggauss(steps)
     points, weights = (points + 1) / 2, weights / 2  # from [-1, 1] to [0, 1]
     total = torch.zeros(end.shape[1:], dtype=torch.float64)  # (position, width)
-    rows = [Row(number)] * steps
-    for numbers, fields in batches(model, examples, rows, size=size, gradients=True):
+    rows = [Variant(number)] * steps
+    for numbers, fields in batches(model, inputs, rows, batch_size=batch_size, gradients=True):
         at = torch.tensor(points[numbers], dtype=end.dtype, device=end.device)
         leaf = Leaf(start + at[:, None, None] * (end - start))
-        answer = answer_through(model, fields, [example] * len(numbers), leaf)
-        scores = asking.measured(answer.logits, [question] * len(numbers))
+        logits = _logits(model, fields, [item] * len(numbers), leaf)
+        scores = scorer.scores(logits.values, [found] * len(numbers))
         slopes = gradient(model, scores, leaf).cpu().double()  # (point, position, width)
         total += torch.einsum("p,pid->id", torch.from_numpy(weights[numbers]), slopes)
-    values = ((end - start)[0].cpu().double() * total).sum(dim=-1).numpy()[list(example.kept)]
+    values = ((end - start)[0].cpu().double() * total).sum(dim=-1).numpy()[list(item.kept)]
 
-    (_, fields), *_ = batches(model, examples, [Row(number)], size=1)
     with torch.no_grad():
-        answer = answer_through(model, fields, [example], lambda _: start)
-    nothing = float(asking.measured(answer.logits, [question])[0])
-    gap = float(values.sum()) - (question.whole - nothing)
-    return values, {**question.settings, "nothing": nothing, "gap": gap}
+        logits = _logits(model, item.fields, [item], lambda _: start)
+    baseline_score = float(scorer.scores(logits.values, [found])[0])
+    delta = float(values.sum()) - (found.score - baseline_score)
+    settings = {"baseline_score": baseline_score, "convergence_delta": delta}
+    return values, {**found.settings, **settings}
 
 
-def _looked_up(
-    asking: Asking, examples: Sequence[Example], row: Row, *, blank: int = 0
-) -> tuple[Tensor, Answer]:
-    """The embeddings (1, position, width) that a model looks up, and its answer to them."""
+def _logits(
+    model: nn.Module, fields: dict[str, Any], inputs: Sequence[SingleInput], change: Change
+) -> Logits:
+    with changed_embeddings(model, fields, inputs[0].main, change) as changed:
+        return read_logits(model, changed, inputs)
+
+
+def _look_up(
+    model: nn.Module, inputs: Sequence[SingleInput], variant: Variant, *, replacement: int = 0
+) -> tuple[Tensor, Logits]:
+    """Return the embeddings (1, position, width) that a model looks up, and its logits for them."""
     import torch
 
     found: list[Tensor] = []
@@ -203,7 +170,7 @@ def _looked_up(
         found.append(embeddings.detach())
         return embeddings
 
-    (_, fields), *_ = batches(asking.model, examples, [row], size=1, blank=blank)
+    [(_, fields)] = batches(model, inputs, [variant], batch_size=1, replacement=replacement)
     with torch.no_grad():
-        answer = answer_through(asking.model, fields, [examples[row.example]], catch)
-    return found[0], answer
+        logits = _logits(model, fields, [inputs[variant.input]], catch)
+    return found[0], logits

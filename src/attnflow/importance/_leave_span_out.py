@@ -1,25 +1,31 @@
-"""`leave_span_out`: words or phrases replaced as a whole, and how much the answer changes."""
+"""`leave_span_out`: how the score changes when a word or phrase is replaced."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, cast, overload
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, overload
 
+from attnflow._internal import checks, words
 from attnflow.errors import InputError
-from attnflow.importance._ablate import Replace, changes, replacement
-from attnflow.importance._example import examples_of
-from attnflow.importance._question import Asking
-from attnflow.importance._spans import Spans, spans_of
+from attnflow.importance._ablation import score_changes, token_id
+from attnflow.importance._inputs import single_inputs
+from attnflow.importance._scorer import Scorer
 from attnflow.models.inputs import unwrap_compiled
 from attnflow.types import Importance, Origin, Span, word_names
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from typing import Unpack
 
     from torch import nn
 
     from attnflow._internal.checks import Progress
-    from attnflow.importance._score import Score
+    from attnflow.importance._inputs import SingleInput
+    from attnflow.importance._scorer import Score
+    from attnflow.importance._settings import BlankOutSettings, Replace
     from attnflow.importance._target import Target
+
+# Characters (start, end) of a text, or all of its words.
+Spans: TypeAlias = Literal["words"] | Sequence[Span]
 
 
 @overload
@@ -28,15 +34,7 @@ def leave_span_out(
     tokenizer: Any,
     text: str,
     spans: Spans = "words",
-    *,
-    target: Target = None,
-    replace: Replace = "unk",
-    score: Score = "probability",
-    signed: bool = False,
-    position: int | None = None,
-    truncate: bool = False,
-    batch_size: int | None = None,
-    progress: Progress | None = None,
+    **settings: Unpack[BlankOutSettings],
 ) -> Importance: ...
 @overload
 def leave_span_out(
@@ -44,15 +42,7 @@ def leave_span_out(
     tokenizer: Any,
     text: list[str] | tuple[str, ...],
     spans: Literal["words"] | Sequence[Sequence[Span]] = "words",
-    *,
-    target: Target = None,
-    replace: Replace = "unk",
-    score: Score = "probability",
-    signed: bool = False,
-    position: int | None = None,
-    truncate: bool = False,
-    batch_size: int | None = None,
-    progress: Progress | None = None,
+    **settings: Unpack[BlankOutSettings],
 ) -> list[Importance]: ...
 def leave_span_out(
     model: nn.Module,
@@ -69,25 +59,25 @@ def leave_span_out(
     batch_size: int | None = None,
     progress: Progress | None = None,
 ) -> Importance | list[Importance]:
-    """How much the answer of a model changes when all tokens of a word or phrase are replaced.
+    """Return how much a model's score for the target changes when a word or phrase is replaced.
 
-    `values[s] = |p(t | x) − p(t | x with every token of span s replaced)|`: blank-out with spans in
-    place of tokens. A span of one token has the value that `blank_out` gives the token.
+    `values[s] = |p(t | x) − p(t | x with every token of span s replaced)|`: blank-out of spans. A
+    span of one token has the value that `blank_out` gives the token.
 
     Parameters
     ----------
     model, tokenizer, target, replace, score, signed, position, truncate, batch_size, progress
         As for `blank_out`.
     text
-        A text, or a list of texts that gives a list of results.
+        One text gives one result, a list of texts a list.
     spans
         "words" for every word, special tokens apart, the columns of `TokenAttention.to_words`; or
-        characters (start, end), which may overlap. A token is of a span that holds at least half
-        of its characters. For a list of texts, a list of such lists.
+        characters (start, end), which may overlap. A token belongs to a span that contains at least
+        half of its characters. For a list of texts, a list of such lists.
 
     Notes
     -----
-    One forward pass for each span and one more, many at a time.
+    One row for each span and one more, in batches.
     Abnar & Zuidema (2020), https://doi.org/10.18653/v1/2020.acl-main.385
 
     Examples
@@ -109,21 +99,21 @@ def leave_span_out(
     model = unwrap_compiled(model)
     if not isinstance(cast("object", text), str | list | tuple):
         raise InputError(
-            f"a {type(text).__name__} came; spans are characters, so the text itself is wanted"
+            f"text: expected a str or a list of them, since spans are characters, got "
+            f"{type(text).__name__}"
         )
-    examples, single = examples_of(model, tokenizer, text, position=position, truncate=truncate)
-    asking = Asking.of(model, tokenizer, score=score, target=target, count=len(examples))
-    blank, name = replacement(model, tokenizer, replace, examples)
-    chosen = spans_of(spans, examples, single=single)
-    groups = [
-        [tuple(example.kept[piece] for piece in word.pieces) for word in found]
-        for example, found in zip(examples, chosen, strict=True)
-    ]
-    found = changes(
-        asking,
-        examples,
-        groups,
-        blank=blank,
+    inputs, single = single_inputs(model, tokenizer, text, position=position, truncate=truncate)
+    scorer = Scorer.of(model, tokenizer, score=score, target=target, count=len(inputs))
+    number, name = token_id(model, tokenizer, replace, inputs)
+    chosen = _spans_of(spans, inputs, single=single)
+    changes = score_changes(
+        scorer,
+        inputs,
+        [
+            [tuple(item.kept[piece] for piece in word.pieces) for word in own]
+            for item, own in zip(inputs, chosen, strict=True)
+        ],
+        replacement=number,
         batch_size=batch_size,
         signed=signed,
         progress=progress,
@@ -132,11 +122,62 @@ def leave_span_out(
     results = [
         Importance(
             values,
-            word_names(left_out, example.tokens, example.text),
+            word_names(own, item.tokens, item.text),
             "leave_span_out",
-            {**question.settings, **made},
-            Origin(spans=tuple(word.span for word in left_out), text=example.text),
+            {**found.settings, **made},
+            Origin(spans=tuple(word.span for word in own), text=item.text),
         )
-        for example, left_out, (values, question) in zip(examples, chosen, found, strict=True)
+        for item, own, (values, found) in zip(inputs, chosen, changes, strict=True)
     ]
     return results[0] if single else results
+
+
+def _spans_of(
+    spans: object, inputs: Sequence[SingleInput], *, single: bool
+) -> list[list[words.Word]]:
+    """Return the spans of each text with the tokens that belong to them."""
+    if spans == "words":
+        return [words.group_tokens(_token_spans(item), item.text) for item in inputs]
+    if isinstance(spans, str) or not isinstance(spans, Iterable):
+        raise InputError(f"spans: expected 'words' or a list of (start, end), got {spans!r}")
+    lists: list[Any] = [spans] if single else list(cast("Iterable[Any]", spans))
+    if len(lists) != len(inputs):
+        raise InputError(
+            f"spans: expected {len(inputs)} lists, one for each text, got {len(lists)}"
+        )
+    return [_of_text(own, item) for own, item in zip(lists, inputs, strict=True)]
+
+
+def _token_spans(item: SingleInput) -> tuple[Span | None, ...]:
+    if item.origin is not None and item.origin.spans is not None:
+        return item.origin.spans
+    return words.align(item.tokens, item.text)
+
+
+def _of_text(spans: Any, item: SingleInput) -> list[words.Word]:
+    tokens, text = _token_spans(item), item.text
+    found: list[words.Word] = []
+    for number, span in enumerate(spans):
+        ends = checks.as_ints(span, f"span {number}")
+        if len(ends) != 2 or not 0 <= ends[0] < ends[1] <= len(text):
+            raise InputError(
+                f"span {number}: expected (start, end) within the {len(text)} characters of the "
+                f"text, got {span!r}"
+            )
+        start, end = ends
+        pieces = tuple(i for i, token in enumerate(tokens) if token and _holds(start, end, token))
+        if not pieces:
+            raise InputError(
+                f"span {number}, characters {start} to {end} {text[start:end]!r}, contains no "
+                "token, or less than half of each; pass complete words that the model reads"
+            )
+        found.append(words.Word((start, end), pieces))
+    if not found:
+        raise InputError("spans is empty; pass at least one (start, end)")
+    return found
+
+
+def _holds(start: int, end: int, token: Span) -> bool:
+    """Whether a span contains at least half of a token's characters, and at least one."""
+    shared = min(end, token[1]) - max(start, token[0])
+    return shared > 0 and 2 * shared >= token[1] - token[0]

@@ -1,4 +1,4 @@
-"""Forward passes: what a model answers, and all of it as it was afterwards."""
+"""Forward passes: the logits of a model, and the model unchanged afterwards."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
 
     from torch import Tensor, nn
 
-    from attnflow.importance._example import Example
+    from attnflow.importance._inputs import SingleInput
 
 
-class Answer(NamedTuple):
-    """What a model answers to several inputs."""
+class Logits(NamedTuple):
+    """The logits that are read for each row of a batch."""
 
-    logits: Tensor  # (row, class)
-    placed: bool  # whether it answers at every position, and one of them was read
+    values: Tensor  # (row, class)
+    per_position: bool  # whether the model has logits at every position, of which one was read
 
 
 @contextlib.contextmanager
-def reading(model: nn.Module, *, gradients: bool) -> Generator[None]:
-    """The model in evaluation, with or without gradients; afterwards all as it was."""
+def evaluation(model: nn.Module, *, gradients: bool) -> Generator[None]:
+    """The model in evaluation mode, with or without gradients; afterwards all is as before."""
     import torch
 
     with (
@@ -39,46 +39,43 @@ def reading(model: nn.Module, *, gradients: bool) -> Generator[None]:
         yield
 
 
-def answer_of(model: nn.Module, fields: Mapping[str, Any], examples: Sequence[Example]) -> Answer:
-    """What the model answers to `fields`, the rows of which are variants of `examples`."""
+def read_logits(
+    model: nn.Module, fields: Mapping[str, Any], inputs: Sequence[SingleInput]
+) -> Logits:
+    """Return the logits for `fields`, the rows of which are variants of `inputs`."""
     import torch
 
-    logits = _logits(model, _run(model, fields))
-    if logits.ndim == 2 and len(logits) == len(examples):
-        if examples[0].asked:
+    logits = all_logits(model, fields)
+    name = type(model).__name__
+    if logits.ndim == 2 and len(logits) == len(inputs):
+        if inputs[0].position_given:
             raise InputError(
-                f"position came, and {type(model).__name__} gives one answer for the whole input; "
-                "leave it out"
+                f"{name} gives one output for the complete input, so it takes no position; leave "
+                "position out"
             )
-        return Answer(logits, placed=False)
-    if logits.ndim != 3 or len(logits) != len(examples):
+        return Logits(logits, per_position=False)
+    if logits.ndim != 3 or len(logits) != len(inputs):
         raise UnsupportedModelError(
-            f"{type(model).__name__} gave logits of shape {tuple(logits.shape)} for "
-            f"{len(examples)} inputs; (batch, class) is wanted, or (batch, position, class)"
+            f"{name}: expected logits of shape (batch, class) or (batch, position, class) for "
+            f"{len(inputs)} inputs, got {tuple(logits.shape)}"
         )
-    if any(example.place is None for example in examples):
+    if any(item.read_at is None for item in inputs):
         raise InputError(
-            f"{type(model).__name__} gives an answer at each of {logits.shape[1]} positions, and "
-            "there is not one mask token that says which is meant; put one into the text, or name "
-            "a position: position=0"
+            f"{name} gives an output at each of {logits.shape[1]} positions, and the input has no "
+            "mask token, or several, so which output is read is unknown. Put one mask token into "
+            "the text, or choose a position: position=0"
         )
-    cut = "logits_to_keep" in fields  # from the place on
-    places = [0 if cut else cast("int", example.place) for example in examples]
+    cut = "logits_to_keep" in fields  # the first of these is the one that is read
+    places = [0 if cut else cast("int", item.read_at) for item in inputs]
     rows = torch.arange(len(places), device=logits.device)
-    return Answer(logits[rows, places], placed=True)
+    return Logits(logits[rows, places], per_position=True)
 
 
-def _run(model: nn.Module, fields: Mapping[str, Any]) -> Any:
-    with explain_failure(f"{type(model).__name__} does not run on the input", "call it by itself"):
-        if "" in fields:  # the single argument of a plain module
-            return model(fields[""])
-        named = is_pretrained(model) and accepts(model, "return_dict")
-        return model(**fields, **({"return_dict": True} if named else {}))
-
-
-def _logits(model: nn.Module, output: Any) -> Tensor:
+def all_logits(model: nn.Module, fields: Mapping[str, Any]) -> Tensor:
+    """Return all logits of a forward pass, in single precision or better."""
     import torch
 
+    output: Any = _run(model, fields)
     found = output
     if isinstance(output, Mapping):
         found = cast("Mapping[str, Any]", output).get("logits")
@@ -87,16 +84,24 @@ def _logits(model: nn.Module, output: Any) -> Tensor:
         if found is None and isinstance(output, tuple) and output:
             found = cast("tuple[Any, ...]", output)[0]
     if not isinstance(found, torch.Tensor) or not found.is_floating_point():
-        held = list(output) if isinstance(output, Mapping) else type(output).__name__
+        got = list(output) if isinstance(output, Mapping) else type(output).__name__
         raise UnsupportedModelError(
-            f"{type(model).__name__} gave {held} and no logits; use a model with a head that "
-            "answers, such as AutoModelForSequenceClassification or AutoModelForCausalLM gives"
+            f"{type(model).__name__}: expected an output with logits, got {got}. Use a model with "
+            "a head, such as AutoModelForSequenceClassification or AutoModelForCausalLM loads"
         )
-    # Minus infinity rules a class out; of all classes it does not, and infinity is no probability.
+    # Minus infinity excludes a class, but not all classes; plus infinity has no probability.
     if not found.numel() or not found.amax(dim=-1).isfinite().all():
         raise UnsupportedModelError(
-            f"{type(model).__name__} gave logits that are not a number, or infinite; its weights "
-            "or its input hold NaN or infinity, or overflow in half precision: try model.float()"
+            f"{type(model).__name__} gave logits that are NaN or infinite; its weights or its "
+            "input hold NaN or infinity, or overflow in half precision: try model.float()"
         )
-    # Half precisions are too coarse for differences of probabilities.
+    # Half precision is too coarse for differences of probabilities.
     return found.float() if found.element_size() < 4 else found
+
+
+def _run(model: nn.Module, fields: Mapping[str, Any]) -> Any:
+    with explain_failure(f"{type(model).__name__} does not run on the input", "call it by itself"):
+        if "" in fields:  # the only argument of a plain module
+            return model(fields[""])
+        named = is_pretrained(model) and accepts(model, "return_dict")
+        return model(**fields, **({"return_dict": True} if named else {}))

@@ -1,57 +1,46 @@
-"""`predict`: what a model answers."""
+"""`predict` and `predict_among`: what a model predicts, and with which probability."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, overload
+import functools
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
-from attnflow.importance._batches import Row, batches
-from attnflow.importance._example import examples_of
-from attnflow.importance._passes import answer_of, reading
+from attnflow.errors import InputError
+from attnflow.importance._batches import Variant, batches
+from attnflow.importance._inputs import single_inputs
+from attnflow.importance._passes import evaluation, read_logits
 from attnflow.importance._prediction import Prediction
-from attnflow.importance._question import Asking
+from attnflow.importance._scorer import Scorer
 from attnflow.models.inputs import unwrap_compiled
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Sequence
+    from typing import Unpack
 
     from torch import Tensor, nn
 
+    from attnflow.importance._inputs import SingleInput
+    from attnflow.importance._passes import Logits
+    from attnflow.importance._settings import PassSettings, PredictAmongSettings, Several
     from attnflow.importance._target import Classes
     from attnflow.models.inputs import ModelInput
 
-# How many tokens of a vocabulary are told; chosen as what is read at a glance.
-_TOKENS_TOLD = 10
+# Tokens of a vocabulary in a prediction. Chosen.
+_TOKENS_SHOWN = 10
+
+# A label, and the probabilities that a prediction shows.
+Choice: TypeAlias = tuple[str, dict[str, float]]
+Choose: TypeAlias = "Callable[[Classes, Tensor], Choice]"
 
 
 @overload
 def predict(
-    model: nn.Module,
-    tokenizer: Any,
-    text: str,
-    *,
-    position: int | None = None,
-    truncate: bool = False,
-    batch_size: int | None = None,
+    model: nn.Module, tokenizer: Any, text: str, **settings: Unpack[PassSettings]
 ) -> Prediction: ...
 @overload
 def predict(
-    model: nn.Module,
-    tokenizer: Any,
-    text: list[str] | tuple[str, ...],
-    *,
-    position: int | None = None,
-    truncate: bool = False,
-    batch_size: int | None = None,
+    model: nn.Module, tokenizer: Any, text: Several, **settings: Unpack[PassSettings]
 ) -> list[Prediction]: ...
-@overload
-def predict(
-    model: nn.Module,
-    tokenizer: Any,
-    text: Mapping[str, Any] | Tensor,
-    *,
-    position: int | None = None,
-    batch_size: int | None = None,
-) -> Prediction | list[Prediction]: ...
 def predict(
     model: nn.Module,
     tokenizer: Any,
@@ -61,10 +50,10 @@ def predict(
     truncate: bool = False,
     batch_size: int | None = None,
 ) -> Prediction | list[Prediction]:
-    """What a model answers, and how sure it is: the answer that importance is about by default.
+    """Return what a model predicts, with probabilities: by default the target of importance.
 
-    `p = softmax(logits)`; where the model's configuration says that classes do not exclude one
-    another (multi-label), `p = sigmoid(logits)`, and the label is the most probable one.
+    `p = softmax(logits)`; if the model's configuration says that classes are independent
+    (multi-label), `p = sigmoid(logits)`, and the label is the most probable class.
 
     Parameters
     ----------
@@ -73,10 +62,9 @@ def predict(
 
     Notes
     -----
-    A classifier tells every class, in its own order; a language model its ten most probable tokens,
-    the best first. A model that answers with numbers and not with classes (regression) has no
-    probabilities: an InputError.
-    One forward pass a text, many at a time.
+    A classifier gives every class, in its own order; a language model its ten most probable tokens,
+    the best first. A regression model has no probabilities: an InputError.
+    One row for each text, in batches.
 
     Examples
     --------
@@ -85,40 +73,132 @@ def predict(
     >>> class Counts(torch.nn.Module):
     ...     def forward(self, ids):
     ...         return torch.stack([(ids == 1).sum(1), (ids == 2).sum(1)], 1).float()
-    >>> p = predict(Counts(), None, torch.tensor([[1, 2, 2, 3]]))
+    >>> [p] = predict(Counts(), None, torch.tensor([[1, 2, 2, 3]]))
     >>> p
     Prediction('1', probability=0.731)
     >>> round(p.probabilities["0"], 3)
     0.269
     """
-    model = unwrap_compiled(model)
-    examples, single = examples_of(model, tokenizer, text, position=position, truncate=truncate)
-    asking = Asking.of(model, tokenizer, score="probability", target=None, count=len(examples))
-    rows = [Row(number) for number in range(len(examples))]
+    passes = {"position": position, "truncate": truncate, "batch_size": batch_size}
+    return _predict(model, tokenizer, text, most_probable, **passes)
+
+
+@overload
+def predict_among(
+    model: nn.Module,
+    tokenizer: Any,
+    text: str,
+    answers: Sequence[str],
+    **settings: Unpack[PredictAmongSettings],
+) -> Prediction: ...
+@overload
+def predict_among(
+    model: nn.Module,
+    tokenizer: Any,
+    text: Several,
+    answers: Sequence[str],
+    **settings: Unpack[PredictAmongSettings],
+) -> list[Prediction]: ...
+def predict_among(
+    model: nn.Module,
+    tokenizer: Any,
+    text: ModelInput,
+    answers: Sequence[str],
+    *,
+    after_space: bool = False,
+    position: int | None = None,
+    truncate: bool = False,
+    batch_size: int | None = None,
+) -> Prediction | list[Prediction]:
+    """Return the probabilities of some answers, and of the one that the model predicts.
+
+    Parameters
+    ----------
+    model, tokenizer, text, position, truncate, batch_size
+        As for `blank_out`.
+    answers
+        Classes or tokens, by name.
+    after_space
+        Take the token of an answer with a space before it, as inside a text, if the tokenizer has
+        one.
+
+    Notes
+    -----
+    The probabilities have the names in `answers`, and the label, the most probable class or token.
+    One row for each text, in batches.
+
+    Examples
+    --------
+    >>> from attnflow import paper
+    >>> from attnflow.importance import predict_among
+    >>> shipped = paper.load()
+    >>> text = "the key to the cabinets"
+    >>> found = predict_among(shipped.model, shipped.tokenizer, text, ["plural"])
+    >>> found.label, list(found.probabilities)
+    ('singular', ['plural', 'singular'])
+    """
+    choose = functools.partial(_among, answers=answers, after_space=after_space)
+    passes = {"position": position, "truncate": truncate, "batch_size": batch_size}
+    return _predict(model, tokenizer, text, choose, **passes)
+
+
+def _predict(
+    model: nn.Module, tokenizer: Any, text: ModelInput, choose: Choose, **passes: Any
+) -> Prediction | list[Prediction]:
+    model, batch_size = unwrap_compiled(model), passes.pop("batch_size")
+    inputs, single = single_inputs(model, tokenizer, text, **passes)
+    scorer = Scorer.of(model, tokenizer, score="probability", target=None, count=len(inputs))
+    rows = [Variant(number) for number in range(len(inputs))]
     found: dict[int, Prediction] = {}
-    with reading(model, gradients=False):
-        for numbers, fields in batches(model, examples, rows, size=batch_size):
-            answer = answer_of(model, fields, [examples[number] for number in numbers])
-            classes = asking.classes(answer)
-            # Answers at positions that have no names of their own are tokens of a vocabulary.
-            tokens = answer.placed and classes.labels is None
-            p = asking.probabilities(answer.logits.cpu().double())
-            for number, row in zip(numbers, p, strict=True):
-                at = examples[number].answering if answer.placed else None
-                found[number] = _prediction(classes, row, at, tokens=tokens)
-    results = [found[number] for number in range(len(examples))]
+    with evaluation(model, gradients=False):
+        for numbers, fields in batches(model, inputs, rows, batch_size=batch_size):
+            own = [inputs[number] for number in numbers]
+            made = predictions(scorer, read_logits(model, fields, own), own, choose)
+            found |= dict(zip(numbers, made, strict=True))
+    results = [found[number] for number in range(len(inputs))]
     return results[0] if single else results
 
 
-def _prediction(classes: Classes, p: Tensor, at: int | None, *, tokens: bool) -> Prediction:
-    """The answer in probabilities (class)."""
-    best = int(p.argmax())  # of equal ones the same as the target of importance
-    told = list(range(len(p)))
-    if tokens:
-        others = p.topk(min(_TOKENS_TOLD, len(p))).indices.tolist()
-        told = [best, *(number for number in others if number != best)][:_TOKENS_TOLD]
-    names = {number: classes.name(number) for number in told}
-    if len(set(names.values())) < len(names):  # a configuration that gives one name to two classes
+def predictions(
+    scorer: Scorer, logits: Logits, inputs: Sequence[SingleInput], choose: Choose
+) -> list[Prediction]:
+    """Return the predictions in the logits of unchanged inputs."""
+    classes = scorer.classes(logits)
+    p = scorer.probabilities(logits.values.detach().cpu().double())
+    found: list[Prediction] = []
+    for row, item in zip(p, inputs, strict=True):
+        label, shown = choose(classes, row)
+        found.append(Prediction(label, shown, item.position if logits.per_position else None))
+    return found
+
+
+def most_probable(classes: Classes, p: Tensor) -> Choice:
+    """Return the label, and the probabilities of all classes or of the most probable tokens."""
+    best = int(p.argmax())  # of equal ones the same as the default target of importance
+    numbers = list(range(len(p)))
+    if classes.tokens:
+        others = p.topk(min(_TOKENS_SHOWN, len(p))).indices.tolist()
+        numbers = [best, *(number for number in others if number != best)][:_TOKENS_SHOWN]
+    names = {number: classes.name(number) for number in numbers}
+    if len(set(names.values())) < len(names):  # a configuration that gives two classes one name
         names = {number: f"{name} ({number})" for number, name in names.items()}
-    each = dict(zip(names.values(), p[told].tolist(), strict=True))
-    return Prediction(names[best], each, at)
+    return names[best], dict(zip(names.values(), p[numbers].tolist(), strict=True))
+
+
+def _among(classes: Classes, p: Tensor, *, answers: Sequence[str], after_space: bool) -> Choice:
+    numbers = {answer: _number(classes, answer, after_space=after_space) for answer in answers}
+    best = int(p.argmax())
+    label = classes.name(best)
+    if numbers.get(label, best) != best:  # an answer with its space is another token of this name
+        label = f"{label} ({best})"
+    return label, {name: float(p[number]) for name, number in {**numbers, label: best}.items()}
+
+
+def _number(classes: Classes, answer: str, *, after_space: bool) -> int:
+    """Return the number of an answer; tokenizers write the space before a word as " " or "▁"."""
+    for spelling in (f" {answer}", f"▁{answer}") if after_space else ():
+        try:
+            return classes.number(spelling)
+        except InputError:
+            continue
+    return classes.number(answer)

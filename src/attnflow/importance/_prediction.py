@@ -1,4 +1,4 @@
-"""Prediction: what a model answers."""
+"""Prediction: the class or token that a model predicts."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from typing import Any
 from attnflow._internal.html_table import html_table
 from attnflow.errors import InputError
 
-# So that the table fits a notebook's page; chosen by eye.
+# So that the table fits on a notebook page. Chosen.
 _ROWS_SHOWN = 30
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Prediction:
-    """What a model answers to one input, and how sure it is.
+    """What a model predicts for one input, with probabilities.
 
     Parameters
     ----------
     label
         The most probable class, or token of a language model.
     probabilities
-        By the names of the classes, in the order that the model has them; of a language model, of
-        the most probable tokens, the best first. Read-only.
+        By name of the class, in the model's order; for a language model, of the most probable
+        tokens, the best first. Read-only.
     position
-        The position that answers, of a model that does so at every one; None for one answer to the
-        whole input.
+        The position whose output was read, of a model with one at every position; None for one
+        output for the complete input.
 
     Examples
     --------
@@ -45,16 +45,15 @@ class Prediction:
     position: int | None = None
 
     def __post_init__(self) -> None:
-        each = {str(name): float(p) for name, p in dict(self.probabilities).items()}
-        for name, p in each.items():
+        given = {str(name): float(p) for name, p in dict(self.probabilities).items()}
+        for name, p in given.items():
             if not 0 <= p <= 1:  # also when it is NaN
-                raise InputError(f"the probability of {name!r} is {p}; 0 to 1 is wanted")
-        if self.label not in each:
+                raise InputError(f"probabilities[{name!r}] must be from 0 to 1, got {p}")
+        if self.label not in given:
             raise InputError(
-                f"label is {self.label!r}, and there are probabilities of {', '.join(each)}; the "
-                "label is one of them"
+                f"label: expected one with a probability ({', '.join(given)}), got {self.label!r}"
             )
-        object.__setattr__(self, "probabilities", MappingProxyType(each))
+        object.__setattr__(self, "probabilities", MappingProxyType(given))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Through the constructor, since a read-only mapping cannot be pickled.
@@ -69,8 +68,8 @@ class Prediction:
         return f"Prediction({self.label!r}, probability={self.probabilities[self.label]:.3g}{at})"
 
     def _repr_html_(self) -> str:
-        """The probabilities, as far as they fit."""
+        """Return a table of the first probabilities."""
         pairs = list(self.probabilities.items())
         rows = [[name, f"{p:.3g}"] for name, p in pairs[:_ROWS_SHOWN]]
         more = f", the first {_ROWS_SHOWN} of {len(pairs)}" if len(pairs) > _ROWS_SHOWN else ""
-        return html_table(f"{self!r}{more}", ["answer", "probability"], rows)
+        return html_table(f"{self!r}{more}", ["class", "probability"], rows)

@@ -1,58 +1,64 @@
-"""From the gradient of an embedding to one number.
+"""From the gradient by an embedding to one number.
 
-Why the paper's sum over dimensions can be nothing but rounding: where embeddings are read through
-LayerNorm, `LN(e + c·1) = LN(e)`, so the score does not change with c, and its derivative by c is
-`sum over d of g[d] = 0`. BERT's kin normalise embeddings at once. In GPT-2's kin, the verb-number
-model among them, every block reads the residual stream through a LayerNorm, c stays in the stream,
-and the last LayerNorm takes it out.
+The paper's sum over dimensions is zero in models that read embeddings through LayerNorm:
+`LN(e + c·1) = LN(e)`, so the score does not change with c, and its derivative by c is
+`sum over d of g[d] = 0`. BERT normalises embeddings at once. In GPT-2 and the verb-number model
+every block reads the residual stream through a LayerNorm; c stays in the stream until the last
+LayerNorm removes it.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
-from attnflow.errors import InputError
+from attnflow.errors import AttnflowError, InputError
+from attnflow.importance._embeddings import Leaf, changed_embeddings, embedding_tables, gradient
+from attnflow.importance._inputs import single_inputs
+from attnflow.importance._passes import all_logits, evaluation
+from attnflow.importance._settings import Reduce
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
-    from torch import Tensor
+    from torch import Tensor, nn
 
-Reduce: TypeAlias = Literal["sum", "norm", "input"]
-
-# Below this many units of rounding, of the gradient's norm, a sum over dimensions is rounding. On
-# models of BERT's and GPT-2's make such sums reach 7 units (width 768), in half precision 1.
+# A sum over dimensions below this many units of rounding of the gradient's norm counts as zero. On
+# models such as BERT and GPT-2 the sums are up to 7 units (width 768), in half precision 1.
 _ROUNDING, _ROUNDING_IN_HALF = 64, 4
 
+# Tokens of the probe. Without LayerNorm the sum of one token is rounding by chance once in 40 times
+# in half precision, the sums of eight never. Chosen.
+_PROBE_TOKENS = 8
 
-def checked_reduce(reduce: object, *, signed: bool) -> Reduce | None:
-    """The way to reduce, if it is one.
 
-    >>> checked_reduce("norm", signed=False)
+def check_reduce(reduce: object, *, signed: bool) -> Reduce | None:
+    """Return the setting if it is valid.
+
+    >>> check_reduce("norm", signed=False)
     'norm'
     """
     if signed and reduce == "norm":
-        raise InputError('signed=True came with reduce="norm", which has no sign; leave one out')
+        raise InputError('signed=True needs a sign, and reduce="norm" has none; leave one out')
     for known in get_args(Reduce):
         if isinstance(reduce, str) and reduce == known:
             return known
     if reduce is None:
         return None
     raise InputError(
-        f"reduce is {reduce!r}; use one of {', '.join(get_args(Reduce))}, or None for the sum and, "
-        "where that says nothing, the norm"
+        f"reduce: expected one of {', '.join(get_args(Reduce))}, or None for the sum or, in models "
+        f"where every sum is zero, the norm, got {reduce!r}"
     )
 
 
 def reduced(
     slopes: Tensor, embeddings: Tensor, reduce: Reduce | None
 ) -> dict[Reduce, NDArray[np.float64]]:
-    """Gradients (row, position, width) as one number a position, with its sign.
+    """Return gradients (row, position, width) as one signed number for each position.
 
-    Where the sum may be wanted it comes with the norm, for `taken` to choose. A sum that is nothing
-    but rounding is zero.
+    "sum" and None give the sum and the norm, from which `choose_reduce` chooses. A sum that is only
+    rounding is zero.
 
     >>> import torch
     >>> reduced(torch.tensor([[[3.0, 4.0]]]), torch.ones(1, 1, 2), None)
@@ -61,43 +67,70 @@ def reduced(
     import torch
 
     if reduce == "input":
-        return {"input": _numbers((slopes * embeddings).sum(dim=-1))}
+        return {"input": _as_array((slopes * embeddings).sum(dim=-1))}
     norms = slopes.norm(dim=-1)
     if reduce == "norm":
-        return {"norm": _numbers(norms)}
+        return {"norm": _as_array(norms)}
     units = _ROUNDING if slopes.element_size() >= 4 else _ROUNDING_IN_HALF
     sums = slopes.sum(dim=-1)
     sums = sums.where(sums.abs() > units * torch.finfo(slopes.dtype).eps * norms, 0.0)
-    return {"sum": _numbers(sums), "norm": _numbers(norms)}
+    return {"sum": _as_array(sums), "norm": _as_array(norms)}
 
 
-def taken(
-    found: Sequence[Mapping[Reduce, NDArray[np.float64]]],
+def choose_reduce(
+    model: nn.Module,
     reduce: Reduce | None,
+    found: Sequence[Mapping[Reduce, NDArray[np.float64]]],
     *,
     signed: bool,
-    name: str,
-) -> Reduce:
-    """What is taken of all examples of a call: what was asked for, else the sum or the norm.
+) -> list[Reduce]:
+    """Return for each input in `found` how its gradient is reduced.
 
-    `name` is what the model is called, for the error where the sum is asked for and says nothing.
+    By default this is the sum, or the norm if the sums of the model are zero. The model alone
+    decides, by a pass over fixed ids, so that the result for a text does not depend on other texts.
+    If it does not run on these ids, each input decides for itself.
     """
     if reduce not in (None, "sum"):
-        return reduce
-    nothing = [not each["sum"].any() and bool(each["norm"].any()) for each in found]
-    if not any(nothing):
-        return "sum"
-    if reduce is None and any(each["sum"].any() for each in found):
-        return "sum"
-    if reduce is None and not signed:
-        return "norm"
-    instead = 'reduce="input"' if signed else 'reduce="norm" or reduce="input"'
-    raise InputError(
-        f"the gradient of {name} adds up to zero over the dimensions of every embedding, as it "
-        "does in a model that reads embeddings through LayerNorm, so its sum says nothing; use "
-        f"{instead}"
-    )
+        return [reduce] * len(found)
+    zero = _sums_are_zero(model)
+    each = [_is_zero(item) if zero is None else zero for item in found]
+    if any(each) and (reduce == "sum" or signed):
+        instead = 'reduce="input"' if signed else 'reduce="norm" or reduce="input"'
+        raise InputError(
+            f"the gradient of {type(model).__name__} sums to zero over the dimensions of every "
+            "embedding, as in all models that read embeddings through LayerNorm, so that the sum "
+            f"tells nothing; use {instead}"
+        )
+    return ["norm" if zero else "sum" for zero in each]
 
 
-def _numbers(values: Tensor) -> NDArray[np.float64]:
+def _sums_are_zero(model: nn.Module) -> bool | None:
+    """Whether the sums of a model are zero for fixed ids; None if it does not run on them."""
+    import torch
+
+    tables: list[Any] = embedding_tables(model)
+    count = min((getattr(table, "num_embeddings", 0) for table in tables), default=0)
+    if not count:
+        return None
+    # Spread over the vocabulary, since its first and last ids often are special tokens.
+    ids = torch.arange(1, _PROBE_TOKENS + 1) * count // (_PROBE_TOKENS + 1)
+    leaf = Leaf()
+    try:
+        (item,), _ = single_inputs(model, None, ids[None].to(tables[0].weight.device))
+        with evaluation(model, gradients=True):
+            with changed_embeddings(model, item.fields, item.main, leaf) as fields:
+                # The largest logit at every position stands for any score.
+                scores = all_logits(model, fields).amax(dim=-1)
+            slopes = gradient(model, scores, leaf)
+    except AttnflowError:
+        return None
+    return _is_zero(reduced(slopes, leaf.embeddings, None))
+
+
+def _is_zero(found: Mapping[Reduce, NDArray[np.float64]]) -> bool:
+    """Whether all sums are zero although the gradient is not."""
+    return not found["sum"].any() and bool(found["norm"].any())
+
+
+def _as_array(values: Tensor) -> NDArray[np.float64]:
     return values.double().cpu().numpy()

@@ -1,47 +1,74 @@
-"""The paper's own experiment: the verb-number model, its sentences and its training.
+"""The paper's own experiment: the verb-number model, its sentences, its training and its results.
 
-Needs torch and transformers to load, train and measure: `pip install "attnflow[models]"`; figures
-need matplotlib as well: `pip install "attnflow[plot]"`.
+Loading, training and evaluating need torch and transformers, the extra `models`; figures also need
+matplotlib, the extra `plot`.
 """
 
-from attnflow.paper._augment import Augmentation
-from attnflow.paper._drawings import Drawing, figure_1, figure_2, figure_3, figure_4
-from attnflow.paper._figures import Figures
-from attnflow.paper._load import is_verb_number, load
-from attnflow.paper._material import Mix
-from attnflow.paper._measure import Accuracy, accuracy, by_attractors
-from attnflow.paper._prefix import PLURAL, SINGULAR, Prefix
-from attnflow.paper._pronouns import FIGURE_4, Reference, Resolved, resolve
-from attnflow.paper._published import TABLE_1, TABLE_2
-from attnflow.paper._read import Read, read_corpus, read_numpred, read_sentences
-from attnflow.paper._recipe import SMALL, Recipe
-from attnflow.paper._sentences import generate
-from attnflow.paper._splits import Source, Splits, generated_splits, load_splits
-from attnflow.paper._tables import agreement_table, sample, subject_table
-from attnflow.paper._train import Epoch, Step, Trained, train
+from attnflow.paper.data import (
+    PLURAL,
+    SINGULAR,
+    Augmentation,
+    DataFile,
+    ParsedFile,
+    Prefix,
+    Splits,
+    generate,
+    generated_splits,
+    load_splits,
+    read_corpus,
+    read_numpred,
+    read_sentences,
+)
+from attnflow.paper.model import Accuracy, accuracy, by_attractors, is_verb_number, load
+from attnflow.paper.results import (
+    FIGURE_4,
+    TABLE_1,
+    TABLE_2,
+    PaperFigure,
+    PronounResolution,
+    PronounSentence,
+    agreement_table,
+    figure_1,
+    figure_2,
+    figure_3,
+    figure_4,
+    resolve,
+    sample,
+    subject_table,
+)
+from attnflow.paper.training import (
+    SMALL_RECIPE,
+    Accuracies,
+    EpochLog,
+    Mix,
+    Recipe,
+    StepLog,
+    TrainingResult,
+    train,
+)
 
 __all__ = [
     "FIGURE_4",
     "PLURAL",
     "SINGULAR",
-    "SMALL",
+    "SMALL_RECIPE",
     "TABLE_1",
     "TABLE_2",
+    "Accuracies",
     "Accuracy",
     "Augmentation",
-    "Drawing",
-    "Epoch",
-    "Figures",
+    "DataFile",
+    "EpochLog",
     "Mix",
+    "PaperFigure",
+    "ParsedFile",
     "Prefix",
-    "Read",
+    "PronounResolution",
+    "PronounSentence",
     "Recipe",
-    "Reference",
-    "Resolved",
-    "Source",
     "Splits",
-    "Step",
-    "Trained",
+    "StepLog",
+    "TrainingResult",
     "accuracy",
     "agreement_table",
     "by_attractors",

@@ -1,13 +1,12 @@
-"""Pictures for papers and notebooks: the figures of the paper, and some that it does not have.
+"""Figures for papers and notebooks: those of the paper, and more.
 
-Every function takes `ax`, the axes of matplotlib to draw on, and makes a new figure without; it
-returns the axes and changes nothing else. Needs matplotlib: `pip install "attnflow[plot]"`; `text`
-needs nothing.
+Every function draws on the matplotlib axes `ax`, or on a new figure by default, and returns the
+axes. Needs matplotlib (extra `plot`), except for `text`.
 """
 
+from attnflow.plot._checks import require_matplotlib
 from attnflow.plot._compare import compare
 from attnflow.plot._correlation import correlation
-from attnflow.plot._door import require_matplotlib
 from attnflow.plot._graph import graph
 from attnflow.plot._heatmap import heatmap
 from attnflow.plot._image import image

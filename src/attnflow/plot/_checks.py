@@ -1,4 +1,4 @@
-"""What callers of several pictures pass, checked."""
+"""Checks of arguments that several figures share."""
 
 from __future__ import annotations
 
@@ -7,44 +7,49 @@ from typing import cast
 
 import numpy as np
 
+from attnflow._internal import optional
 from attnflow.errors import InputError
 from attnflow.types import TokenAttention
 
 
-def checked_strongest(strongest: float) -> float:
-    """A weight or score that others can be shares of."""
-    given = cast("object", strongest)
-    if not isinstance(given, Real) or not 0 < float(given) < np.inf:
+def require_matplotlib() -> None:
+    """Raise MissingDependencyError where matplotlib is missing; nothing is imported."""
+    optional.require("matplotlib", need="figures need", extra="plot")
+
+
+def check_vmax(vmax: float) -> float:
+    """Return the upper end of a colour or width scale, checked."""
+    value = cast("object", vmax)
+    if not isinstance(value, Real) or not 0 < float(value) < np.inf:
         raise InputError(
-            f"strongest is {strongest!r}; a number above 0 is wanted, or None for the largest "
-            "that is drawn"
+            f"vmax must be a number above 0, or None for the largest value drawn, got {vmax!r}"
         )
-    return float(strongest)
+    return float(vmax)
 
 
-def checked_title(title: object, name: str = "title") -> None:
-    """Refuse what is no text, before anything is drawn."""
+def check_title(title: object, name: str = "title") -> None:
+    """Raise InputError for a title that is not a string."""
     if title is not None and not isinstance(title, str):
         raise InputError(
-            f"{name} is {title!r} ({type(title).__name__}); text is wanted, or None for the "
-            f"default: pass {name}=str(...)"
+            f"{name} must be a str, or None for the default, got {title!r} "
+            f"({type(title).__name__}). Pass {name}=str(...)"
         )
 
 
-def checked_query(token_attention: object, query: int | None) -> int:
-    """Where the scores of the query are; it need not be named where there is one."""
+def query_index(token_attention: object, query: int | None) -> int:
+    """Return the index of a query among those computed; it is optional if there is only one."""
     if not isinstance(token_attention, TokenAttention):
         raise InputError(
-            f"a {type(token_attention).__name__} came; token attention is wanted: raw(x), "
+            f"expected a TokenAttention, got {type(token_attention).__name__}. Pass raw(x), "
             "rollout(x) or flow(x)"
         )
     queries = token_attention.queries
     if query is None:
         if len(queries) > 1:
             raise InputError(
-                f"{len(queries)} queries were computed, and one is drawn; name it: "
-                f"query={queries[0]}"
+                f"{len(queries)} queries were computed, and the figure shows one. Pass query="
+                f"{queries[0]} or another of them"
             )
         return 0
-    _ = token_attention.row(token_attention.layers[0], query)  # says which ones there are
+    _ = token_attention.row(token_attention.layers[0], query)  # raises with the queries there are
     return queries.index(query)

@@ -1,4 +1,4 @@
-"""`correlation`: a table of layers as lines with error bands (Tables 1 to 3 of the paper)."""
+"""`correlation`: a table by layer as lines with bands (Tables 1 to 3 of the paper)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from attnflow._internal import checks
 from attnflow.errors import InputError
 from attnflow.plot import _axes
-from attnflow.plot._checks import checked_title
+from attnflow.plot._checks import check_title
 from attnflow.plot._palette import COLOURS, GREY, INK, PALE, colour_of
 from attnflow.types import LayerTable
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-# What the numbers of our own tables are, by the measure in their settings.
-_MEASURED = {
+# Labels of the y axis, by the measure in the settings of a table.
+_LABELS = {
     "blank_out": "rank correlation with blank-out",
     "input_gradient": "rank correlation with input gradients",
     "subject": "share of texts whose subject scores highest",
@@ -35,25 +35,25 @@ def correlation(
     title: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the means of a table over the layers, in bands of one standard deviation.
+    """Draw the means of a table by layer, with bands of one standard deviation.
 
-    The deviation is that of the texts, not of their mean, as in the tables of the paper.
+    The deviation is over the texts, as in the tables of the paper; it is not that of the mean.
 
     Parameters
     ----------
     table
-        One number for each text, row and layer. Rows that belong to no layer are dotted lines.
+        One number for each text, row and layer. Rows without layers are dotted lines.
     published
-        Row → (mean, standard deviation) for each layer, as others have it: dashed lines.
+        Row → (mean, standard deviation) for each layer of published results: dashed lines.
     std
-        Whether there are bands; by default for all but shares of texts, whose spread says nothing
-        that the share does not.
+        Whether to draw bands; by default for all measures but shares of texts, whose deviation
+        follows from the share.
     label
-        What the numbers are; by default what the settings of the table say.
+        Label of the y axis; by default from the settings of the table.
     title
-        Above the picture.
+        Title.
     ax
-        Axes of matplotlib; None makes a new figure.
+        Matplotlib axes to draw on; None makes a new figure.
 
     Examples
     --------
@@ -65,10 +65,10 @@ def correlation(
     array([0.3, 0.5])
     """
     if not isinstance(cast("object", table), LayerTable):
-        raise InputError(f"a {type(table).__name__} came; a LayerTable is wanted")
-    checked_title(title)
-    checked_title(label, "label")
-    theirs = _fitting(table, {} if published is None else published)
+        raise InputError(f"expected a LayerTable, got {type(table).__name__}")
+    check_title(title)
+    check_title(label, "label")
+    reference = _check_published(table, {} if published is None else published)
     ax = _axes.axes(ax, _axes.size_for([""] * max(10, 2 * len(table.layers)), 6))
     handles: list[Any] = []
     labels: list[str] = []
@@ -82,28 +82,30 @@ def correlation(
         marker = _MARKERS[place % len(_MARKERS)]
         handles += ax.plot(table.layers, mean, color=colour, marker=marker, ms=4, lw=1.8)
         labels.append(name)
-        if name in theirs:
-            handles += ax.plot(table.layers, theirs[name][:, 0], color=colour, ls="--", lw=1.2)
+        if name in reference:
+            handles += ax.plot(table.layers, reference[name][:, 0], color=colour, ls="--", lw=1.2)
             labels.append(f"{name}, published")
     for name, (mean, _) in table.per_text_means.items():
         handles.append(ax.axhline(mean, color=COLOURS.get(name, GREY), ls=":", lw=1.6))
         labels.append(name.replace("_", " "))
     _finish(ax, table, label)
-    beside: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
-    _axes.legend(ax, handles, labels, frameon=False, fontsize=_axes.font_size("small"), **beside)
+    place_right: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
+    _axes.legend(
+        ax, handles, labels, frameon=False, fontsize=_axes.font_size("small"), **place_right
+    )
     if title is not None:
-        _axes.titled(ax, title)
+        _axes.set_title(ax, title)
     return ax
 
 
 def _finish(ax: Axes, table: LayerTable, label: str | None) -> None:
     measure = cast("object", table.settings.get("measure"))
-    told = _MEASURED.get(measure, "mean") if isinstance(measure, str) else "mean"
-    text, how = _axes.names.one(told if label is None else label)
+    default = _LABELS.get(measure, "mean") if isinstance(measure, str) else "mean"
+    text, how = _axes.names.drawable_line(default if label is None else label)
     small = _axes.font_size("small")
     _ = ax.set_ylabel(text, fontsize=small, **how)
     _ = ax.set_xlabel("layer", fontsize=small)
-    _axes.name_numbers(ax, table.layers)
+    _axes.label_integers(ax, table.layers)
     ax.tick_params(labelsize=small, colors=INK)
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
@@ -113,27 +115,27 @@ def _finish(ax: Axes, table: LayerTable, label: str | None) -> None:
         _ = ax.axhline(0.0, color=PALE, lw=0.8, zorder=0)
 
 
-def _fitting(
+def _check_published(
     table: LayerTable, published: Mapping[str, Sequence[tuple[float, float]]]
 ) -> dict[str, checks.Floats]:
-    """For each row (layer, mean and deviation)."""
+    """Return row → array (layer, mean and deviation), checked."""
     if not isinstance(cast("object", published), Mapping):
         raise InputError(
-            f"published is {published!r}; row → (mean, standard deviation) for each layer is "
-            "wanted, as in paper.TABLE_1"
+            "published must be a mapping of row → (mean, standard deviation) for each layer, as "
+            f"paper.TABLE_1, got {published!r}"
         )
-    fitting: dict[str, checks.Floats] = {}
+    rows: dict[str, checks.Floats] = {}
     for name, row in published.items():
         if name not in table.rows:
             raise InputError(
-                f"numbers were published for {name!r}, and the table has the rows "
-                f"{', '.join(table.rows)}; leave out what it has not"
+                f"published has a row {name!r}; the table has {', '.join(table.rows)}. Leave out "
+                "other rows"
             )
-        each = checks.as_floats(row, f"published[{name!r}]")
-        if each.shape != (len(table.layers), 2):
+        numbers = checks.as_floats(row, f"published[{name!r}]")
+        if numbers.shape != (len(table.layers), 2):
             raise InputError(
-                f"numbers of shape {each.shape} were published for {name}, and the table has "
-                f"{len(table.layers)} layers; give one pair a layer: mean and standard deviation"
+                f"published[{name!r}]: expected shape {(len(table.layers), 2)}, a mean and a "
+                f"standard deviation for each layer, got {numbers.shape}"
             )
-        fitting[name] = each
-    return fitting
+        rows[name] = numbers
+    return rows

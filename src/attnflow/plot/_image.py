@@ -1,4 +1,4 @@
-"""`image`: what one position takes from each patch, over the picture that a model saw."""
+"""`image`: scores of patches over the input image of a model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from attnflow.errors import InputError
 from attnflow.plot import _axes
-from attnflow.plot._checks import checked_query, checked_title
+from attnflow.plot._checks import check_title, query_index
 from attnflow.plot._palette import TITLES
 
 if TYPE_CHECKING:
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
     from attnflow.types import TokenAttention
 
-# From dark blue over green to yellow: even steps of lightness, told apart by colour-blind readers.
-_COLOURS = "viridis"
+# Perceptually uniform, and suitable for colour-blind readers.
+_COLOUR_MAP = "viridis"
 # Inches of the longer side of a new figure; chosen.
-_LONGEST = 4.5
+_LONG_SIDE = 4.5
 
 
 def image(
@@ -35,28 +35,27 @@ def image(
     title: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the scores of one position over the picture that a model saw, patch by patch.
+    """Draw the scores of one position over the input image, patch by patch.
 
     Parameters
     ----------
     token_attention
-        Scores of a model of images, whose `to_grid` knows the patches.
+        Scores of a vision model, with a grid of patches in `origin`.
     picture
-        The picture, of any size with the proportions of what the model read: an array (height,
-        width), with 3 or 4 colours last or none, of whole numbers 0 to 255 or floats 0 to 1; or an
-        image of Pillow.
+        The image, of any size with the proportions of the model's input: an array (height, width)
+        or (height, width, 3 or 4) of integers 0 to 255 or floats 0 to 1, or a Pillow image.
     query
-        The position that attends; 0 is the class token of most models.
+        Position whose scores are drawn; 0 is the class token of most models.
     layer
-        The layer that attends; by default the last that was computed.
+        Layer; by default the last computed.
     smooth
-        Whether colours run into each other (bilinear) or each patch has one.
+        Whether to interpolate between patches (bilinear).
     opacity
-        Of the colour of the largest score, 0 to 1; that of others is less, down to two fifths.
+        Opacity of the largest score, 0 to 1; smaller scores have less, down to two fifths of it.
     title
-        Above the picture; by default method and layer.
+        Title; by default method and layer.
     ax
-        Axes of matplotlib; None makes a new figure.
+        Matplotlib axes to draw on; None makes a new figure.
 
     Examples
     --------
@@ -69,64 +68,64 @@ def image(
     >>> ax.images[1].get_array().data.tolist()
     [[0.3, 0.2]]
     """
-    checked_title(title)
-    _ = checked_query(token_attention, query)
+    check_title(title)
+    _ = query_index(token_attention, query)
     layers = token_attention.layers
     chosen = max(layers) if layer is None else layer
-    _ = token_attention.row(chosen, query)  # says which layers there are
+    _ = token_attention.row(chosen, query)  # raises with the layers there are
     grid = token_attention.to_grid(query)[layers.index(chosen)]
     given = cast("object", opacity)
     if not isinstance(given, Real) or not 0 <= float(given) <= 1:
-        raise InputError(f"opacity is {opacity!r}; a number from 0 to 1 is wanted")
-    seen = _picture(picture)
-    height, width = seen.shape[:2]
-    scale = _LONGEST / max(height, width)
+        raise InputError(f"opacity must be a number from 0 to 1, got {opacity!r}")
+    pixels = _check_picture(picture)
+    height, width = pixels.shape[:2]
+    scale = _LONG_SIDE / max(height, width)
     ax = _axes.axes(ax, (max(scale * width, 1.5), max(scale * height, 1.5) + 0.3))
-    grey = {"cmap": "gray", "vmin": 0.0, "vmax": 1.0} if seen.ndim == 2 else {}
-    _ = ax.imshow(seen, **grey)  # pyright: ignore[reportArgumentType]
+    grey = {"cmap": "gray", "vmin": 0.0, "vmax": 1.0} if pixels.ndim == 2 else {}
+    _ = ax.imshow(pixels, **grey)  # pyright: ignore[reportArgumentType]
     finite = grid[np.isfinite(grid)]
     top = float(finite.max(initial=0.0)) or 1.0
     _ = ax.imshow(
         np.minimum(grid, top),
-        cmap=_COLOURS,
+        cmap=_COLOUR_MAP,
         vmin=0.0,
         vmax=top,
-        # Where little is taken the picture itself is seen. Chosen by eye.
+        # The image is visible where scores are small. Chosen by eye.
         alpha=opacity * (0.4 + 0.6 * np.minimum(grid, top) / top),
         extent=(-0.5, width - 0.5, height - 0.5, -0.5),
         interpolation="bilinear" if smooth else "nearest",
     )
     ax.set_axis_off()
-    told = f"{TITLES[token_attention.method]}, layer {chosen}"
-    _axes.titled(ax, told if title is None else title)
+    default = f"{TITLES[token_attention.method]}, layer {chosen}"
+    _axes.set_title(ax, default if title is None else title)
     return ax
 
 
-def _picture(picture: Any) -> NDArray[np.float64]:
-    """Colours (height, width) or (height, width, 3 or 4) as floats 0 to 1."""
+def _check_picture(picture: Any) -> NDArray[np.float64]:
+    """Return the pixels (height, width) or (height, width, 3 or 4) as floats 0 to 1."""
     try:
         array: NDArray[Any] = np.asarray(picture)
     except (TypeError, ValueError, RuntimeError) as reason:
-        raise InputError(f"the picture cannot be read as an array: {reason}") from reason
+        raise InputError(f"picture cannot be read as an array: {reason}") from reason
     if array.ndim == 3 and array.shape[2] == 1:
         array = array[:, :, 0]
     colours: Literal[True, False] = array.ndim == 3 and array.shape[2] in (3, 4)
     if (array.ndim != 2 and not colours) or not array.size:
         first = array.ndim == 3 and array.shape[0] in (1, 3, 4)
-        advice = "; put colours last: picture.transpose(1, 2, 0)" if first else ""
+        advice = ". Put the channels last: picture.transpose(1, 2, 0)" if first else ""
         raise InputError(
-            f"the picture has shape {array.shape}; (height, width), (height, width, 3) or "
-            f"(height, width, 4) is wanted{advice}"
+            "picture: expected shape (height, width), (height, width, 3) or (height, width, 4), "
+            f"got {array.shape}{advice}"
         )
     if array.dtype.kind == "b":
         return array.astype(np.float64)
     if array.dtype.kind not in "uif":
-        raise InputError(f"the picture holds {array.dtype}; whole numbers or floats are wanted")
+        raise InputError(f"picture: expected integers or floats, got {array.dtype}")
     top = 1.0 if array.dtype.kind == "f" else 255.0
     values = array.astype(np.float64) / top
     if not (values.min() >= 0 and values.max() <= 1):  # also when it is NaN
         raise InputError(
-            f"the picture holds {array.min()} to {array.max()}; floats 0 to 1 or whole numbers 0 "
-            "to 255 are wanted. Give the picture itself, not what the model's processor made of it"
+            f"picture: expected floats 0 to 1 or integers 0 to 255, got {array.min()} to "
+            f"{array.max()}. Pass the image itself, not the output of the model's processor"
         )
     return values

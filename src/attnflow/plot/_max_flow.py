@@ -1,4 +1,4 @@
-"""`max_flow`: one maximum flow over its edges, and the minimum cut that bounds it."""
+"""`max_flow`: one maximum flow on its graph, and the minimum cut."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ import numpy as np
 from attnflow.errors import InputError
 from attnflow.maxflow import MaxFlow
 from attnflow.plot import _axes
-from attnflow.plot._checks import checked_title
-from attnflow.plot._door import require_matplotlib
-from attnflow.plot._layered import FAINTEST, FLATTEST, Stack, draw_edges, draw_nodes, frame
+from attnflow.plot._checks import check_title, require_matplotlib
+from attnflow.plot._layered import MIN_ASPECT, MIN_SHARE, Stack, draw_edges, draw_nodes, frame
 from attnflow.plot._names import short
 from attnflow.plot._palette import COLOURS, CUT, GREY, INK, PALE
 from attnflow.types import Attention, AttentionGraph, EncoderDecoderAttention
@@ -24,20 +23,20 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _FLOW = COLOURS["flow"]
-_BEFORE = "#BFE3D8"  # nodes on the source's side: the colour of flow, lighter
-# Of the value: an edge that carries less is rounding. Far below what is visible. Chosen.
-_NOTHING = 1e-9
-# Of flow and cut: what adding up in another order may change, as in the proof itself. Chosen.
-_SAME = 1e-9
-# Edges of a cut that are marked one by one; more would make one mass. Chosen by eye.
-_MOST_BARS = 80
-# Inches beside the picture. Chosen: what the longest line of the legend takes.
+_SOURCE_SIDE = "#BFE3D8"  # nodes on the source's side of the cut: the colour of flow, lighter
+# Share of the value; a smaller flow on an edge is rounding. Chosen far below what is visible.
+_ROUNDING = 1e-9
+# Relative tolerance of sums of flow and cut, as in the certificate.
+_TOLERANCE = 1e-9
+# Cut edges that get a bar each; more would overlap. Chosen by eye.
+_MAX_BARS = 80
+# Inches for the legend. Chosen: its longest line.
 _LEGEND_INCHES = 1.7
-# Half of a bar across an edge of the cut: of the strongest edge's thickness, and points at least
-# and at most. Chosen by eye: it stands out on a wide edge, and hides no other on a narrow one.
+# Half the length of a bar across a cut edge, as a share of the largest edge width, and its limits
+# in points. Chosen by eye.
 _BAR, _BAR_POINTS = 1.2, (3.0, 6.0)
-# Where on an edge its bar is, from the nearer end. Chosen: clear of the nodes and of the middle,
-# where edges cross.
+# Place of the bar on its edge, from the nearer end. Chosen: away from the nodes and from the
+# middle, where edges cross.
 _BAR_AT = 1 / 3
 
 
@@ -48,28 +47,27 @@ def max_flow(
     title: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw one maximum flow over the edges of its graph, and the minimum cut through them.
+    """Draw one maximum flow on the edges of its graph, with the minimum cut.
 
-    Edges that carry flow are green, as wide as what runs over them; those of the cut, which are
-    full and add up to the value of the flow, are orange, with a bar across each unless there are
-    more than 80. Nodes on the source's side of the cut are shaded. Grey lines are edges that no
-    flow needs.
+    Edges with flow are green, as wide as their flow. Edges of the cut, which are saturated and sum
+    to the value of the flow, are orange, with a bar across each unless there are more than 80.
+    Nodes on the source's side of the cut are shaded. Grey edges carry no flow.
 
     Parameters
     ----------
     graph
-        The graph that was solved, or the attention it was made from.
+        The graph of the flow, or the attention it was built from.
     result
-        What `attnflow.max_flow` gave for it.
+        The result of `attnflow.max_flow` on it.
     title
-        Above the picture; by default source and sink, and flow and cut, which are equal.
+        Title; by default source, sink, flow and cut.
     ax
-        Axes of matplotlib; None makes a new figure.
+        Matplotlib axes to draw on; None makes a new figure.
 
     Notes
     -----
-    Only the layers from the sink to the source are drawn. Edges of the cut are drawn however
-    narrow they are, of all the 20,000 strongest.
+    Only the layers from the sink to the source are drawn. All edges of the cut are drawn, and at
+    most the 20,000 largest of the others.
     Ford & Fulkerson (1956), https://doi.org/10.4153/CJM-1956-045-5
 
     Examples
@@ -82,42 +80,38 @@ def max_flow(
     position 0 at layer 2 → position 0
     flow 0.700 = cut 0.700
     """
-    checked_title(title)
+    check_title(title)
     pair = _pair(graph, result)
     require_matplotlib()
     from matplotlib.colors import to_rgb
 
     layers = [str(layer) if layer else "input" for layer in range(pair.onto, pair.layer + 1)]
-    width, height = _axes.size_for(pair.wide, len(layers), flattest=FLATTEST)
+    width, height = _axes.size_for(pair.columns, len(layers), min_aspect=MIN_ASPECT)
     ax = _axes.axes(ax, (width + _LEGEND_INCHES, height))
-    _explain(ax, pair)  # first: names take the room that it leaves
-    # Where not all names fit, that of the sink does.
-    named_first = [float(position == pair.sink) for position in range(len(pair.names))]
-    frame(ax, pair.stack, pair.names, layers, strengths=named_first)
+    _draw_legend(ax, pair)  # first, because labels use the space that it leaves
+    # The sink is labelled in any case.
+    label_weights = [float(position == pair.sink) for position in range(len(pair.names))]
+    frame(ax, pair.stack, pair.names, layers, weights=label_weights)
     capacities, flows = pair.capacities, pair.flows
     widest = max(float(flow.max()) for flow in flows)
     rest = [np.where((flow > 0) | cut, 0.0, c) for flow, cut, c in pair.edges]
-    _ = draw_edges(
-        ax, pair.stack, rest, colour=GREY, strongest=_largest(capacities), most_opaque=0.25
-    )
+    _ = draw_edges(ax, pair.stack, rest, colour=GREY, vmax=_largest(capacities), opacity=0.25)
     running = [np.where(cut, 0.0, flow) for flow, cut, _ in pair.edges]
     _ = draw_edges(
-        ax, pair.stack, running, colour=_FLOW, strongest=widest, faintest=FAINTEST / 2, zorder=1.5
+        ax, pair.stack, running, colour=_FLOW, vmax=widest, min_share=MIN_SHARE / 2, zorder=1.5
     ).set_gid("flow")
     full = [np.where(cut, flow, 0.0) for flow, cut, _ in pair.edges]
-    # However narrow: left out, the cut would not be whole.
-    drawn = draw_edges(
-        ax, pair.stack, full, colour=CUT, strongest=widest, faintest=_NOTHING, zorder=2
-    )
+    # Narrow edges too: the cut is shown completely.
+    drawn = draw_edges(ax, pair.stack, full, colour=CUT, vmax=widest, min_share=_ROUNDING, zorder=2)
     drawn.set_gid("cut")
-    if sum(int(cut.sum()) for _, cut, _ in pair.edges) <= _MOST_BARS:
-        drawn.set_color(CUT)  # opaque, however narrow
+    if sum(int(cut.sum()) for _, cut, _ in pair.edges) <= _MAX_BARS:
+        drawn.set_color(CUT)  # opaque
         _draw_bars(ax, pair)
     else:
         drawn.set_color((*to_rgb(CUT), 0.3))
     _draw_ends(ax, pair)
     equal = f"flow {result.value:.3f} = cut {result.cut_value:.3f}"
-    _axes.titled(ax, f"{pair.ends}\n{equal}" if title is None else title)
+    _axes.set_title(ax, f"{pair.ends}\n{equal}" if title is None else title)
     return ax
 
 
@@ -130,20 +124,20 @@ class _Pair:
     onto: int  # the sink's layer
     sink: int
     stack: Stack
-    ends: str  # what source and sink are called
+    ends: str  # names of source and sink
     names: tuple[str, ...]  # of the sink's layer
     capacities: list[NDArray[np.float64]]
     flows: list[NDArray[np.float64]]
-    sides: list[NDArray[np.bool_]]  # by row, True on the source's side
+    sides: list[NDArray[np.bool_]]  # for each row, True on the source's side
 
     @property
-    def wide(self) -> tuple[str, ...]:
-        """The names, and more where a row above has more nodes."""
+    def columns(self) -> tuple[str, ...]:
+        """The names, padded if a row above has more nodes."""
         return self.names + ("",) * (self.stack.widest - len(self.names))
 
     @property
     def edges(self) -> list[tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.float64]]]:
-        """For each layer what runs over its edges, which of them are cut, and what they hold."""
+        """For each layer the flow on its edges, which of them are cut, and their capacities."""
         cuts = [
             above[:, None] & ~below[None, :] & (capacity > 0)
             for below, above, capacity in zip(
@@ -157,92 +151,96 @@ def _pair(graph: object, result: object) -> _Pair:
     if isinstance(graph, Attention | EncoderDecoderAttention):
         graph = graph.graph()
     if not isinstance(graph, AttentionGraph) or not isinstance(result, MaxFlow):
-        came = f"{type(graph).__name__} and {type(result).__name__}"
-        raise InputError(f"{came} came; an AttentionGraph and the MaxFlow of it are wanted")
+        raise InputError(
+            "expected an AttentionGraph and a MaxFlow of it, got "
+            f"{type(graph).__name__} and {type(result).__name__}"
+        )
     if [flow.shape for flow in result.flows] != [matrix.shape for matrix in graph.layers]:
         raise InputError(
-            f"the flow is of another graph: {len(result.flows)} layers, the lowest of shape "
-            f"{result.flows[0].shape}, and here {graph.n_layers}, {graph.layers[0].shape}; pass "
-            "the graph that max_flow was given"
+            f"the flow is of another graph: it has {len(result.flows)} layers, the lowest of shape "
+            f"{result.flows[0].shape}, and the graph has {graph.n_layers}, the lowest of shape "
+            f"{graph.layers[0].shape}. Pass the graph that max_flow was called with"
         )
-    # See `MaxFlow.cut`: nothing is on the source's side above it, and everything is below the sink.
+    # See `MaxFlow.cut`: above the source all nodes are False, below the sink all are True.
     layer = max(number for number, side in enumerate(result.cut) if side.any())
     onto = min(number for number, side in enumerate(result.cut) if not side.all())
     matrices = [*graph.layers[onto : layer - 1], graph.top(layer)]
     source, sink = int(np.argmax(result.cut[layer])), int(np.argmin(result.cut[onto]))
-    _refuse_another(result, matrices, onto)
-    lower = _called(graph, onto, sink) + (f" at layer {onto}" if onto else "")
+    _check_same_graph(result, matrices, onto)
+    lower = _node_name(graph, onto, sink) + (f" at layer {onto}" if onto else "")
     return _Pair(
         layer=layer,
         source=source,
         onto=onto,
         sink=sink,
         stack=Stack(graph.sizes[onto : layer + 1]),
-        ends=f"{_called(graph, layer, source)} at layer {layer} → {lower}",
+        ends=f"{_node_name(graph, layer, source)} at layer {layer} → {lower}",
         names=graph.names(onto),
         capacities=[matrix.astype(np.float64) for matrix in matrices],
-        flows=[_carried(flow, result.value) for flow in result.flows[onto:layer]],
+        flows=[_without_rounding(flow, result.value) for flow in result.flows[onto:layer]],
         sides=list(result.cut[onto : layer + 1]),
     )
 
 
-def _refuse_another(result: MaxFlow, matrices: Sequence[NDArray[Any]], onto: int) -> None:
-    """Say so where the graph cannot carry the flow, or another cut bounds it."""
-    told = ""
-    across = 0.0
+def _check_same_graph(result: MaxFlow, matrices: Sequence[NDArray[Any]], onto: int) -> None:
+    """Raise InputError where flow or cut do not fit the capacities of the graph."""
+    problem = ""
+    cut_value = 0.0
     for layer, matrix in enumerate(matrices, start=onto + 1):
         flow = result.flows[layer - 1]
-        # Written so that NaN is refused as well.
-        over = ~(flow <= matrix.astype(np.float64) * (1 + _SAME) + _SAME * result.value)
-        if over.any() and not told:
+        # Negated, so that NaN is found as well.
+        over = ~(flow <= matrix.astype(np.float64) * (1 + _TOLERANCE) + _TOLERANCE * result.value)
+        if over.any() and not problem:
             i, k = (int(place[0]) for place in np.nonzero(over))
-            told = (
-                f"{flow[i, k]:.3g} runs from position {i} of layer {layer} to position {k} below, "
-                f"where {matrix[i, k]:.3g} fits"
+            problem = (
+                f"the flow from position {i} of layer {layer} to position {k} below is "
+                f"{flow[i, k]:.3g}, and the capacity is {matrix[i, k]:.3g}"
             )
         above, below = result.cut[layer], result.cut[layer - 1]
-        across += float(matrix[np.ix_(above, ~below)].sum(dtype=np.float64))
-    if not told and not abs(across - result.cut_value) <= _SAME * result.cut_value:
-        told = f"its cut is {result.cut_value:.6g}, and here the same edges hold {across:.6g}"
-    if told:
+        cut_value += float(matrix[np.ix_(above, ~below)].sum(dtype=np.float64))
+    if not problem and not abs(cut_value - result.cut_value) <= _TOLERANCE * result.cut_value:
+        problem = (
+            f"its cut is {result.cut_value:.6g}, and the same edges here sum to {cut_value:.6g}"
+        )
+    if problem:
         raise InputError(
-            f"the flow is of another graph: {told}; pass the graph that max_flow was given"
+            f"the flow is of another graph: {problem}. Pass the graph that max_flow was called with"
         )
 
 
-def _called(graph: AttentionGraph, layer: int, position: int) -> str:
-    """The name of a node, or where it is one without."""
+def _node_name(graph: AttentionGraph, layer: int, position: int) -> str:
+    """Return the name of a node, or its position if it has none."""
     name = short(graph.names(layer)[position])
     return f"position {position}" if name in ("", str(position)) else name
 
 
-def _carried(flow: NDArray[np.float64], value: float) -> NDArray[np.float64]:
-    return np.where(flow > _NOTHING * value, flow, 0.0)
+def _without_rounding(flow: NDArray[np.float64], value: float) -> NDArray[np.float64]:
+    return np.where(flow > _ROUNDING * value, flow, 0.0)
 
 
 def _largest(matrices: list[NDArray[np.float64]]) -> float:
-    """The largest weight that has a bound."""
+    """Return the largest finite weight."""
     finite = [matrix[np.isfinite(matrix)] for matrix in matrices]
-    return max((float(each.max(initial=0.0)) for each in finite), default=0.0) or 1.0
+    return max((float(weights.max(initial=0.0)) for weights in finite), default=0.0) or 1.0
 
 
 def _draw_bars(ax: Axes, pair: _Pair) -> None:
-    """Draw a short bar across each edge of the cut, upright to it on the page."""
+    """Draw a short bar across each edge of the cut, perpendicular to it."""
     from matplotlib.collections import LineCollection
 
     bars: list[Any] = []
-    # Data units of one point, to either side.
+    # Data units for each point.
     across, up = (
         1 / _axes.pitch(ax, pair.stack.widest),
-        1 / _axes.pitch(ax, len(pair.sides), upright=True),
+        1 / _axes.pitch(ax, len(pair.sides), vertical=True),
     )
-    half = float(np.clip(_BAR * pair.stack.thickness(ax), *_BAR_POINTS))
+    half = float(np.clip(_BAR * pair.stack.edge_width(ax), *_BAR_POINTS))
     for row, (_, cut, _) in enumerate(pair.edges, start=1):
         above, below = np.nonzero(cut)
         for i, k, ((x1, y1), (x2, y2)) in zip(
             above, below, pair.stack.lines(row, above, below), strict=True
         ):
-            # Nearer to the end that fewer edges of the cut share: at the other bars would overlap.
+            # Nearer to the end that fewer cut edges share, where bars do not overlap.
             down = 1 - _BAR_AT if cut[i].sum() > cut[:, k].sum() else _BAR_AT
             dx, dy = (x2 - x1) / across, (y2 - y1) / up
             length = float(np.hypot(dx, dy))
@@ -255,20 +253,20 @@ def _draw_bars(ax: Axes, pair: _Pair) -> None:
 
 
 def _draw_ends(ax: Axes, pair: _Pair) -> None:
-    """Nodes, shaded on the source's side, and rings round source and sink."""
-    faces = [_BEFORE if before else "white" for side in pair.sides for before in side]
+    """Draw the nodes, shaded on the source's side, and rings around source and sink."""
+    faces = [_SOURCE_SIDE if inside else "white" for side in pair.sides for inside in side]
     _ = draw_nodes(ax, pair.stack, faces=faces, edge=INK)
     ends = [
         (pair.stack.columns(len(pair.sides) - 1)[pair.source], len(pair.sides) - 1.0),
         (pair.stack.columns(0)[pair.sink], 0.0),
     ]
-    across = max(2.2 * pair.stack.dot(ax), 6.0)
+    across = max(2.2 * pair.stack.node_size(ax), 6.0)
     x, y = zip(*ends, strict=True)
     rings: Any = {"facecolors": "none", "edgecolors": INK, "linewidths": 1.2}
     _ = ax.scatter(x, y, s=across**2, zorder=4, clip_on=False, **rings)
 
 
-def _explain(ax: Axes, pair: _Pair) -> None:
+def _draw_legend(ax: Axes, pair: _Pair) -> None:
     from matplotlib.lines import Line2D
 
     count = sum(int(cut.sum()) for _, cut, _ in pair.edges)
@@ -278,7 +276,7 @@ def _explain(ax: Axes, pair: _Pair) -> None:
         Line2D([], [], color=_FLOW, linewidth=3),
         Line2D([], [], color=CUT, linewidth=3),
         Line2D([], [], color=PALE, linewidth=2),
-        Line2D([], [], markerfacecolor=_BEFORE, markersize=6, **node),
+        Line2D([], [], markerfacecolor=_SOURCE_SIDE, markersize=6, **node),
     ]
     labels = ["flow", f"minimum cut: {many}", "not needed", "side of the source"]
     _axes.legend(

@@ -1,7 +1,7 @@
-"""The colours of every picture, told apart by colour-blind readers; needs no matplotlib.
+"""The colours of all figures, suitable for colour-blind readers; needs no matplotlib.
 
-From Okabe & Ito's palette, https://jfly.uni-koeln.de/color/; their light blue is darker here, so
-that bars stand out from white paper.
+From Okabe & Ito's palette, https://jfly.uni-koeln.de/color/, with a darker light blue, so that bars
+stand out from white paper.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ COLOURS = {
     "blank_out": "#CC79A7",
     "input_gradient": "#3A9BD0",
 }
-# For what has no colour of its own; then from the first again.
+# For other names, in turn.
 OTHERS = ("#CC79A7", "#3A9BD0", "#E69F00", "#000000")
-# Edges of a graph that are of no method, and whatever is beside the point.
+# Edges of a graph without a method, and secondary elements.
 INK, GREY, PALE = "#333333", "#8C8C8C", "#D9D9D9"
 # The minimum cut, and the two candidates of a pronoun.
 CUT = COLOURS["rollout"]
@@ -30,7 +30,7 @@ TITLES = {"raw": "Raw attention", "rollout": "Attention rollout", "flow": "Atten
 
 
 def colour_of(name: str, place: int = 0) -> str:
-    """The colour of a method or measure; of another name, one by its place.
+    """Return the colour of a method or measure; for another name, one by its place.
 
     >>> colour_of("flow"), colour_of("mine", place=2)
     ('#009E73', '#E69F00')
@@ -39,7 +39,7 @@ def colour_of(name: str, place: int = 0) -> str:
 
 
 def rgb(colour: str) -> Rgb:
-    """The three numbers of a colour written as #RRGGBB.
+    """Return the components of a colour written as #RRGGBB.
 
     >>> rgb("#0072B2")
     (0, 114, 178)
@@ -48,17 +48,17 @@ def rgb(colour: str) -> Rgb:
     return red, green, blue
 
 
-def written(colour: Rgb) -> str:
-    """The colour as #RRGGBB.
+def hex_colour(colour: Rgb) -> str:
+    """Return the colour as #RRGGBB.
 
-    >>> written((0, 114, 178))
+    >>> hex_colour((0, 114, 178))
     '#0072B2'
     """
     return "#" + "".join(f"{part:02X}" for part in colour)
 
 
 def tint(colour: str, strength: float) -> Rgb:
-    """White for a strength of 0, the colour itself for 1, and what lies between.
+    """Return a mix of white (`strength` 0) and the colour (1).
 
     >>> tint("#000000", 0.5)
     (128, 128, 128)
@@ -69,7 +69,7 @@ def tint(colour: str, strength: float) -> Rgb:
 
 
 def shade(colour: str, strength: float) -> Rgb:
-    """The colour itself for a strength of 0, black for 1, and what lies between.
+    """Return a mix of the colour (`strength` 0) and black (1).
 
     >>> shade("#0072B2", 1.0)
     (0, 0, 0)
@@ -80,7 +80,7 @@ def shade(colour: str, strength: float) -> Rgb:
 
 
 def contrast(one: Rgb, other: Rgb) -> float:
-    """How well two colours are told apart, 1 to 21, by the rule of WCAG 2.
+    """Return the contrast ratio of two colours, 1 to 21, as WCAG 2 defines it.
 
     >>> contrast((255, 255, 255), (0, 0, 0))
     21.0
@@ -90,7 +90,7 @@ def contrast(one: Rgb, other: Rgb) -> float:
 
 
 def ink_on(background: Rgb) -> Rgb:
-    """Black or white, whichever is read better; one of them has a contrast of 4.5 on any colour.
+    """Return black or white, whichever has the larger contrast (at least 4.5 on any colour).
 
     >>> ink_on((0, 114, 178)), ink_on((255, 255, 255))
     ((255, 255, 255), (0, 0, 0))

@@ -1,4 +1,4 @@
-"""`text`: tokens on a background as strong as their scores, in notebooks and terminals."""
+"""`text`: tokens with coloured backgrounds, in notebooks and terminals."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attnflow.plot._checks import checked_query
+from attnflow.plot._checks import query_index
 from attnflow.plot._names import printable
-from attnflow.plot._palette import TITLES, colour_of, ink_on, tint, written
+from attnflow.plot._palette import TITLES, colour_of, hex_colour, ink_on, tint
 from attnflow.types import position_name
 
 if TYPE_CHECKING:
@@ -22,18 +22,18 @@ _RESET = "\x1b[0m"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ColouredText:
-    """Tokens with a score each, shown by the colour behind them.
+    """Tokens with background colours that show their scores.
 
     Parameters
     ----------
     tokens
         The tokens.
     scores
-        One score for each.
+        One score for each token.
     colour
-        What is behind the token of the largest score, as #RRGGBB; white stands for 0.
+        Background of the largest score, as #RRGGBB; white is 0.
     caption
-        What the scores are.
+        Caption, for example what the scores are.
     """
 
     tokens: tuple[str, ...]
@@ -42,9 +42,9 @@ class ColouredText:
     caption: str
 
     def to_html(self) -> str:
-        """One HTML element that brings its colours along; names of tokens are escaped."""
+        """Return one HTML element with inline colours; names of tokens are escaped."""
         spans = " ".join(
-            f'<span style="background:{written(behind)};color:{written(ink_on(behind))};'
+            f'<span style="background:{hex_colour(behind)};color:{hex_colour(ink_on(behind))};'
             f'padding:0.1em 0.25em;border-radius:0.2em" title="{score:.4g}">'
             f"{escape(printable(token))}</span>"
             for token, score, behind in self._coloured()
@@ -56,10 +56,9 @@ class ColouredText:
         )
 
     def to_terminal(self, *, colour: bool | None = None) -> str:
-        """The caption and the tokens with ANSI colours of 24 bits; or without, each with its score.
+        """Return the caption and the tokens in 24-bit ANSI colours; without colours, with scores.
 
-        `colour` says which; by default there are colours unless the environment has NO_COLOR
-        (https://no-color.org) or a terminal without any.
+        By default `colour` is True unless NO_COLOR is set (https://no-color.org) or TERM is dumb.
         """
         if colour is None:
             colour = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
@@ -91,19 +90,19 @@ class ColouredText:
 def text(
     token_attention: TokenAttention, *, query: int | None = None, layer: int | None = None
 ) -> ColouredText:
-    """Tokens on a background as strong as what one position takes from them.
+    """Return the tokens with background colours that show the scores of one position.
 
-    The strongest colour stands for the largest score of the row, white for 0. Notebooks show the
-    result; `to_html` and `to_terminal` give it as text. Needs no matplotlib.
+    The full colour is the largest score of the row, white is 0. Notebooks show the result;
+    `to_html` and `to_terminal` return it as text. Needs no matplotlib.
 
     Parameters
     ----------
     token_attention
-        Scores; those of words (`to_words`) read best.
+        Scores; those of words (`to_words`) are easiest to read.
     query
-        The position that attends; it may be left out where only one was computed.
+        Position whose scores are drawn; optional if only one was computed.
     layer
-        The layer that attends; by default the last that was computed.
+        Layer; by default the last computed.
 
     Examples
     --------
@@ -114,20 +113,20 @@ def text(
     Attention rollout, layer 6, from 1 key
     the[0.20] key[0.80]
     """
-    place = checked_query(token_attention, query)
+    place = query_index(token_attention, query)
     position = token_attention.queries[place]
     chosen = max(token_attention.layers) if layer is None else layer
     scores = token_attention.row(chosen, position)
-    # Of segments, or of the nodes of another layer, the names are not those of positions.
+    # Names of segments, or of nodes of another layer, are not those of positions.
     named = token_attention.settings.get("segments", "tokens") == "tokens"
     named = named and token_attention.settings.get("onto", 0) == 0
     where = position_name(position, token_attention.tokens if named else ())
-    told = f"{TITLES[token_attention.method]}, layer {chosen}, from {printable(where)}"
+    caption = f"{TITLES[token_attention.method]}, layer {chosen}, from {printable(where)}"
     return ColouredText(
         token_attention.tokens,
         tuple(scores.tolist()),
         colour_of(token_attention.method),
-        told,
+        caption,
     )
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from attnflow._internal import checks
 from attnflow.errors import InputError, UnsupportedModelError
+from attnflow.models.inputs._inputs import Inputs
 from attnflow.models.inputs._tensors import as_tensors, prepare_tensors
 from attnflow.models.inputs._texts import prepare_texts
 
@@ -15,9 +16,9 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from attnflow.models.inputs._generate import Generate
-    from attnflow.models.inputs._inputs import Inputs
 
-ModelInput: TypeAlias = "str | list[str] | tuple[str, ...] | Mapping[str, Any] | Tensor"
+# `Inputs` are for callers inside attnflow that use one text several times.
+ModelInput: TypeAlias = "str | list[str] | tuple[str, ...] | Mapping[str, Any] | Tensor | Inputs"
 
 
 def prepare(
@@ -29,8 +30,13 @@ def prepare(
     truncate: bool = False,
     generate: Generate | None = None,
 ) -> Inputs:
-    """Read `text`, in whatever form it came, for a forward pass of `model`."""
+    """Read `text`, in whatever form it came, for a forward pass of `model`.
+
+    Inputs that are prepared already are returned as they are.
+    """
     _check_model(model)
+    if isinstance(text, Inputs):
+        return text
     if isinstance(text, str | list | tuple):
         texts = [text] if isinstance(text, str) else list(text)
         if not texts:

@@ -86,8 +86,8 @@ class ProgressInfo(BaseModel):
 
     state: str = Field(description="waiting for other jobs, or working.")
     done: int = Field(
-        description="Steps done: attention, prediction, each method, each token blanked out, "
-        "gradient, the page."
+        description="Steps done: attention, each token blanked out, the gradient, each "
+        "method, the page."
     )
     total: int = Field(description="Total number of steps; 0 while it is unknown.")
 

@@ -1,0 +1,158 @@
+"""Explanation: the result of `explain`, and the same as a JSON document."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnflow._internal.html_table import html_table
+from attnflow._internal.settings import thaw_settings
+from attnflow.evaluate._agreement import agreement
+from attnflow.types import Attention, Importance, Method, TokenAttention
+
+if TYPE_CHECKING:
+    from attnflow.importance import Prediction
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Explanation:
+    """A prediction, with token attention and importance for each token.
+
+    Parameters
+    ----------
+    text
+        The text that the model read.
+    prediction
+        The prediction of the model.
+    scores
+        Token attention by method, of one layer and one query.
+    importance
+        Importance by method, for the target.
+    attention
+        The attention that the scores were computed from.
+    """
+
+    text: str
+    prediction: Prediction
+    scores: Mapping[Method, TokenAttention]
+    importance: Mapping[str, Importance]
+    attention: Attention
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """The tokens of the text."""
+        return next(iter(self.importance.values())).tokens
+
+    @property
+    def layer(self) -> int:
+        """The layer of the scores."""
+        return next(iter(self.scores.values())).layers[0]
+
+    @property
+    def query(self) -> int:
+        """The query of the scores."""
+        return next(iter(self.scores.values())).queries[0]
+
+    def columns(self) -> dict[str, NDArray[np.float64]]:
+        """Return one number for each token, by method."""
+        attention = {name: result.scores[0, 0] for name, result in self.scores.items()}
+        return attention | {name: result.values for name, result in self.importance.items()}
+
+    def correlations(self) -> dict[str, dict[str, float]]:
+        """Return Spearman's rank correlation by importance and method; NaN if undefined."""
+        return {
+            name: {
+                method: float(agreement(scores, values, query=self.query)[0])
+                for method, scores in self.scores.items()
+            }
+            for name, values in self.importance.items()
+        }
+
+    @property
+    def saturated(self) -> bool:
+        """Whether flow has reached its upper bound, whatever the layers between the ends do."""
+        return "flow" in self.scores and self.scores["flow"].saturated[0]
+
+    def settings(self) -> dict[str, Any]:
+        """Return the settings of all results, by method."""
+        results = {**self.scores, **self.importance}
+        made = {name: thaw_settings(result.settings) for name, result in results.items()}
+        return {"layer": self.layer, "query": self.query, **made}
+
+    def __repr__(self) -> str:
+        return f"Explanation({self.prediction!r}, tokens={len(self.tokens)}, layer={self.layer})"
+
+    def _repr_html_(self) -> str:
+        columns = self.columns()
+        rows = [
+            [token, *(f"{values[place]:.3f}" for values in columns.values())]
+            for place, token in enumerate(self.tokens)
+        ]
+        caption = f"{self.prediction!r}, layer {self.layer}, query {self.query}"
+        return html_table(caption, ["token", *columns], rows)
+
+
+def explanation_document(explanation: Explanation, model: str, tokenizer: Any) -> dict[str, Any]:
+    """Return an explanation as one JSON document, as the command prints and the app sends it.
+
+    Parameters
+    ----------
+    explanation
+        The result of `explain`.
+    model
+        The name of the model.
+    tokenizer
+        The model's tokenizer; its unknown token marks unknown words.
+
+    Notes
+    -----
+    An undefined correlation, as of scores that are all equal, is None.
+
+    Examples
+    --------
+    >>> from attnflow import paper
+    >>> from attnflow.evaluate import explain, explanation_document
+    >>> shipped = paper.load()
+    >>> e = explain(shipped.model, shipped.tokenizer, "the key to the cabinets")
+    >>> document = explanation_document(e, "verb-number", shipped.tokenizer)
+    >>> document["prediction"]["label"], [*document["scores"]]
+    ('singular', ['raw', 'rollout', 'flow'])
+    """
+    unknown = unknown_words(explanation, tokenizer)
+    return {
+        "text": explanation.text,
+        "model": model,
+        "tokens": explanation.tokens,
+        "unknown": {str(position): word for position, word in unknown.items()},
+        "prediction": {
+            "label": explanation.prediction.label,
+            "probabilities": dict(explanation.prediction.probabilities),
+        },
+        "scores": {name: t.scores[0, 0].tolist() for name, t in explanation.scores.items()},
+        "importance": {name: i.values.tolist() for name, i in explanation.importance.items()},
+        "correlations": {
+            importance: {name: None if math.isnan(rho) else rho for name, rho in row.items()}
+            for importance, row in explanation.correlations().items()
+        },
+        "saturated": explanation.saturated,
+        "settings": explanation.settings(),
+    }
+
+
+def unknown_words(explanation: Explanation, tokenizer: Any) -> dict[int, str]:
+    """Return the words of the text that are not in the vocabulary, by position."""
+    unknown = getattr(tokenizer, "unk_token", None)
+    origin = next(iter(explanation.importance.values())).origin
+    if unknown is None or origin is None or origin.spans is None:
+        return {}
+    pairs = zip(explanation.tokens, origin.spans, strict=True)
+    return {
+        place: explanation.text[slice(*span)]
+        for place, (token, span) in enumerate(pairs)
+        if token == unknown and span is not None
+    }

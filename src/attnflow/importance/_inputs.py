@@ -1,0 +1,232 @@
+"""The inputs of a model one by one: each is a batch of one, and padding is cut off."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from attnflow._internal import checks
+from attnflow.errors import InputError, UnsupportedModelError
+from attnflow.models.inputs import (
+    Inputs,
+    ModelInput,
+    Positions,
+    forward_parameters,
+    has_decoder,
+    inner_tokenizer,
+    name_positions,
+    prepare,
+    token_names,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torch import Tensor, nn
+
+    from attnflow.types import Origin
+
+# Arguments with a position for each token; "" is the only argument of a plain module.
+_MAIN = ("input_ids", "", "inputs_embeds")
+
+# Texts that become tensors together: enough that checks of the model cost little per text, few
+# enough that padding takes little memory. Chosen.
+_TEXTS_AT_ONCE = 256
+
+
+@dataclass(frozen=True, slots=True)
+class SingleInput:
+    """One input of a model, as a batch of one."""
+
+    fields: dict[str, Any]  # arguments of the forward pass
+    main: str  # the argument with a position for each token
+    kept: tuple[int, ...]  # positions that are not padding
+    tokens: tuple[str, ...]  # their names
+    origin: Origin | None
+    text: str  # empty for tensors
+    # The position whose logits are read if the model has logits at every position; None: unknown.
+    read_at: int | None
+    position_given: bool  # whether the caller chose it
+
+    @property
+    def ids(self) -> Tensor:
+        """Ids (1, position), or embeddings (1, position, width)."""
+        return self.fields[self.main]
+
+    @property
+    def decodes(self) -> bool:
+        """Whether `read_at` is a position of a decoder, not one of the tokens."""
+        return "decoder_input_ids" in self.fields
+
+    @property
+    def position(self) -> int | None:
+        """`read_at` as callers count: among `tokens`, or among the decoder's positions."""
+        if self.read_at is None or self.decodes:
+            return self.read_at
+        return self.kept.index(self.read_at)
+
+
+def single_inputs(
+    model: nn.Module,
+    tokenizer: Any,
+    text: ModelInput,
+    *,
+    position: int | None = None,
+    truncate: bool = False,
+) -> tuple[list[SingleInput], bool]:
+    """Return the inputs in `text`, and whether it is one text, not a list or a batch."""
+    prepared = list(_prepared(model, tokenizer, text, truncate=truncate))
+    if has_decoder(model) and type(model).__name__.endswith("ForSequenceClassification"):
+        raise UnsupportedModelError(
+            f"{type(model).__name__} reads a text in its encoder and again in its decoder, so that "
+            "a token has two embeddings; use a classifier without a decoder"
+        )
+    reader = _Reader.of(model, tokenizer, position)
+    found = [item for inputs in prepared for item in _split(reader, inputs)]
+    return found, isinstance(text, str) or (isinstance(text, Inputs) and text.single)
+
+
+def _prepared(
+    model: nn.Module, tokenizer: Any, text: ModelInput, *, truncate: bool
+) -> Iterator[Inputs]:
+    if not isinstance(text, list | tuple):
+        yield prepare(model, tokenizer, text, truncate=truncate)
+        return
+    # A plain module takes ids and no mask, so it takes texts of different lengths one by one only.
+    plain = "input_ids" not in _parameters(model) and not hasattr(model, "main_input_name")
+    size = 1 if plain else _TEXTS_AT_ONCE
+    for start in range(0, max(1, len(text)), size):
+        yield prepare(model, tokenizer, list(text[start : start + size]), truncate=truncate)
+
+
+def _parameters(model: nn.Module) -> frozenset[str]:
+    """Names of the arguments of a model; none for other objects, which `prepare` refuses."""
+    return frozenset(forward_parameters(model)) if hasattr(model, "forward") else frozenset()
+
+
+def _split(reader: _Reader, inputs: Inputs) -> Iterator[SingleInput]:
+    """Yield the inputs of a batch, each without its padding."""
+    import torch
+
+    fields = inputs.forward
+    main = _main(reader.model, fields)
+    size = len(fields[main])
+    for number, source in enumerate(inputs.sources or (Positions(),) * size):
+        own = {
+            name: value[number : number + 1]
+            if isinstance(value, torch.Tensor) and value.ndim and len(value) == size
+            else value
+            for name, value in fields.items()
+        }
+        yield reader.read(*_without_padding(own, main, source))
+
+
+def _without_padding(
+    fields: dict[str, Any], main: str, source: Positions
+) -> tuple[dict[str, Any], str, Positions]:
+    """Cut padding off at both ends, so that results do not depend on how much there is of it.
+
+    Padding between tokens stays, as does all padding where an argument, such as a mask with four
+    axes, has positions on other axes than the second.
+    """
+    import torch
+
+    if source.kept is None:
+        return fields, main, source
+    (places,) = (np.flatnonzero(source.kept),)
+    start, stop = int(places[0]), int(places[-1]) + 1
+    tensors = {
+        name: value
+        for name, value in fields.items()
+        if isinstance(value, torch.Tensor) and value.ndim > 1 and not name.startswith("decoder_")
+    }
+    length = fields[main].shape[1]
+    flat = all(
+        value.shape[1] == length and (value.ndim == 2 or name == main)
+        for name, value in tensors.items()
+    )
+    if stop - start > len(places) or not flat:
+        return fields, main, source
+    cut = {name: value[:, start:stop] for name, value in tensors.items()}
+    return {**fields, **cut}, main, replace(source, kept=None)
+
+
+def _main(model: nn.Module, fields: dict[str, Any]) -> str:
+    """Return the name of the argument with a position for each token."""
+    import torch
+
+    tensors = [name for name, value in fields.items() if isinstance(value, torch.Tensor)]
+    main = next((name for name in _MAIN if name in tensors), tensors[0])
+    ids = fields[main]
+    if ids.ndim != (3 if ids.is_floating_point() else 2):
+        raise InputError(
+            f"{main or 'the input'} of {type(model).__name__}: expected ids (batch, position) or "
+            f"embeddings (batch, position, width), got {ids.dtype} of shape {tuple(ids.shape)}. "
+            "Importance is computed for tokens"
+        )
+    return main
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """What is known about a model before it reads an input, computed once for all inputs."""
+
+    model: nn.Module
+    tokenizer: Any
+    position: int | None  # chosen by the caller
+    mask: int | None  # the id of the mask token
+    generates: bool  # whether its last output is the next token
+    keeps_logits: bool  # whether it can compute the last logits only
+
+    @classmethod
+    def of(cls, model: nn.Module, tokenizer: Any, position: int | None) -> _Reader:
+        if position is not None:
+            position = checks.as_int(position, "position")
+        mask = None
+        if tokenizer is not None:
+            mask = getattr(inner_tokenizer(tokenizer), "mask_token_id", None)
+        generates = getattr(model, "can_generate", None)
+        return cls(
+            model,
+            tokenizer,
+            position,
+            mask=mask,
+            generates=generates is not None and bool(generates()),
+            keeps_logits="logits_to_keep" in _parameters(model) and not has_decoder(model),
+        )
+
+    def read(self, fields: dict[str, Any], main: str, source: Positions) -> SingleInput:
+        ids: Tensor = fields[main]
+        kept = tuple(range(ids.shape[1]))
+        if source.kept is not None:
+            kept = tuple(int(place) for place in np.flatnonzero(source.kept))
+        if source.tokens is None and not ids.is_floating_point():
+            source = Positions(token_names(self.tokenizer, ids[0, list(kept)].tolist()))
+        tokens, origin = name_positions(self.model, {}, source, len(kept))
+        read_at = self._read_at(fields, ids, kept)
+        if read_at is not None and self.keeps_logits and "logits_to_keep" not in fields:
+            # From there on only: logits of a vocabulary at every position take much memory.
+            fields = {**fields, "logits_to_keep": ids.shape[1] - read_at}
+        given = self.position is not None
+        return SingleInput(fields, main, kept, tokens, origin, source.text, read_at, given)
+
+    def _read_at(self, fields: dict[str, Any], ids: Tensor, kept: tuple[int, ...]) -> int | None:
+        """The position the caller chose, that of the mask, or the last of a model that writes."""
+        decoder = fields.get("decoder_input_ids")
+        places = kept if decoder is None else tuple(range(decoder.shape[1]))
+        if self.position is not None:
+            if not 0 <= self.position < len(places):
+                raise InputError(
+                    f"position: expected 0 to {len(places) - 1} for this input, got {self.position}"
+                )
+            return places[self.position]
+        if decoder is not None:
+            return places[-1]
+        if self.mask is not None and not ids.is_floating_point():
+            row = ids[0].tolist()
+            masked = [place for place in kept if row[place] == self.mask]
+            if masked:
+                return masked[0] if len(masked) == 1 else None
+        return places[-1] if self.generates else None

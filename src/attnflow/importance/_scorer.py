@@ -1,0 +1,149 @@
+"""The score of a target: one number for each row of logits.
+
+probability
+    `p(t)`, the probability of the target t: softmax over all classes, or the sigmoid of its own
+    logit if the model's classes are independent (multi-label).
+logit
+    `z(t)`, the logit of the target.
+difference
+    `p(t) − p(o)`, the probability of the target minus that of the other class. With more than two
+    classes the other one is the most probable besides the target for the unchanged input; it stays
+    the same when the input changes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+
+from attnflow.errors import InputError
+from attnflow.importance._target import Classes, OneTarget, Target, targets_for
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from torch import Tensor, nn
+
+    from attnflow.importance._inputs import SingleInput
+    from attnflow.importance._passes import Logits
+
+Score: TypeAlias = Literal["probability", "logit", "difference"]
+
+
+@dataclass(frozen=True, slots=True)
+class TargetScore:
+    """The target for one input, and its score for the unchanged input."""
+
+    target: int
+    other: int  # the most probable class besides the target
+    score: float
+    settings: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Scorer:
+    """Computes the scores of targets, one target for each of several inputs."""
+
+    model: nn.Module
+    tokenizer: Any
+    score: Score
+    targets: tuple[OneTarget, ...]
+
+    @classmethod
+    def of(
+        cls, model: nn.Module, tokenizer: Any, *, score: object, target: Target, count: int
+    ) -> Scorer:
+        """Return the scorer for `count` inputs."""
+        for known in get_args(Score):
+            if isinstance(score, str) and score == known:
+                return cls(model, tokenizer, known, targets_for(target, count))
+        raise InputError(f"score: expected one of {', '.join(get_args(Score))}, got {score!r}")
+
+    def target_scores(
+        self, logits: Logits, inputs: Sequence[SingleInput], numbers: Sequence[int]
+    ) -> list[TargetScore]:
+        """Return the targets of the inputs of these numbers, from the logits of these inputs."""
+        if not numbers:
+            return []
+        values = logits.values.detach()  # (input, class)
+        self._check(values.shape[1])
+        classes = self.classes(logits)
+        found: list[TargetScore] = []
+        for row, number in zip(values, numbers, strict=True):
+            given, item = self.targets[number], inputs[number]
+            target = int(row.argmax()) if given is None else classes.number(given)
+            other = _best_other(row, target)
+            score = float(self._scored(row[None], [target], [other])[0])
+            settings: dict[str, Any] = {
+                "score": self.score,
+                "target": target,
+                "target_name": classes.name(target),
+                "target_given": given is not None,
+                "input_score": score,
+            }
+            if self.score == "difference":
+                settings |= {"other": other, "other_name": classes.name(other)}
+            if logits.per_position:
+                settings["decoder_position" if item.decodes else "position"] = item.position
+            found.append(TargetScore(target, other, score, settings))
+        return found
+
+    def classes(self, logits: Logits) -> Classes:
+        """Return the classes that the logits are of."""
+        count = logits.values.shape[1]
+        return Classes.of(self.model, self.tokenizer, count, per_position=logits.per_position)
+
+    def probabilities(self, values: Tensor) -> Tensor:
+        """Return probabilities (row, class) of logits; an error if the output has none."""
+        self._check(values.shape[1])
+        return self._probabilities(values)
+
+    def scores(self, values: Tensor, targets: Sequence[TargetScore]) -> Tensor:
+        """Return the scores (row) of logits (row, class), with a target for each row."""
+        return self._scored(
+            values, [item.target for item in targets], [item.other for item in targets]
+        )
+
+    def _scored(self, values: Tensor, targets: Sequence[int], others: Sequence[int]) -> Tensor:
+        import torch
+
+        rows = torch.arange(len(targets), device=values.device)
+        if self.score == "logit":
+            return values[rows, list(targets)]
+        p = self._probabilities(values)
+        if self.score == "probability":
+            return p[rows, list(targets)]
+        return p[rows, list(targets)] - p[rows, list(others)]
+
+    def _probabilities(self, values: Tensor) -> Tensor:
+        return values.sigmoid() if independent_classes(self.model) else values.softmax(dim=-1)
+
+    def _check(self, count: int) -> None:
+        """Refuse scores that the output of the model does not have."""
+        name, independent = type(self.model).__name__, independent_classes(self.model)
+        if independent and self.score == "difference":
+            raise InputError(
+                f"score='difference' compares two classes, and the classes of {name} are "
+                "independent; use score='probability' or score='logit'"
+            )
+        one = count == 1 and not independent
+        if self.score != "logit" and (one or _problem_type(self.model) == "regression"):
+            raise InputError(
+                f"score={self.score!r} needs probabilities, and {name} is a regression model with "
+                f"{count} outputs; use score='logit' for the outputs as they are"
+            )
+
+
+def independent_classes(model: nn.Module) -> bool:
+    """Whether classes do not exclude one another, according to the model's configuration."""
+    return _problem_type(model) == "multi_label_classification"
+
+
+def _problem_type(model: nn.Module) -> Any:
+    return getattr(getattr(model, "config", None), "problem_type", None)
+
+
+def _best_other(values: Tensor, target: int) -> int:
+    """Return the most probable class besides the target; the target if there is no other."""
+    best = values.topk(min(2, len(values))).indices.tolist()
+    return next((number for number in best if number != target), target)

@@ -1,0 +1,56 @@
+"""The verb-number model: architecture, tokenizer, loading and accuracy."""
+
+from typing import TYPE_CHECKING, Any
+
+from attnflow.paper.model._accuracy import (
+    Accuracy,
+    accuracy,
+    accuracy_of_ids,
+    by_attractors,
+    pad,
+)
+from attnflow.paper.model._load import (
+    CONFIG,
+    SHIPPED,
+    WEIGHTS,
+    WORDS,
+    is_verb_number,
+    load,
+    model_files,
+    require_packages,
+)
+from attnflow.paper.model._tokenizer import MASK, SPECIAL, Vocabulary, tokenizer
+
+if TYPE_CHECKING:
+    from attnflow.paper.model._model import VerbNumberConfig, VerbNumberModel
+
+__all__ = [
+    "CONFIG",
+    "MASK",
+    "SHIPPED",
+    "SPECIAL",
+    "WEIGHTS",
+    "WORDS",
+    "Accuracy",
+    "VerbNumberConfig",
+    "VerbNumberModel",
+    "Vocabulary",
+    "accuracy",
+    "accuracy_of_ids",
+    "by_attractors",
+    "is_verb_number",
+    "load",
+    "model_files",
+    "pad",
+    "require_packages",
+    "tokenizer",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the classes of the model on first use: they import torch and transformers."""
+    if name in {"VerbNumberConfig", "VerbNumberModel"}:
+        from attnflow.paper.model import _model  # noqa: PLC0415 - imports torch
+
+        return getattr(_model, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

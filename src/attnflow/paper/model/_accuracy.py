@@ -1,0 +1,150 @@
+"""The accuracy of a model on prefixes, overall and by number of attractors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from attnflow.errors import InputError
+from attnflow.paper.data import PLURAL, Prefix
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+_BATCH_SIZE = 256  # chosen: larger batches are not faster
+_PAD_ID = 0  # PAD is the first word of the vocabulary
+
+
+@dataclass(frozen=True, slots=True)
+class Accuracy:
+    """The share of prefixes whose number was predicted correctly.
+
+    Parameters
+    ----------
+    distinct
+        Every prefix counts once.
+    natural
+        Every prefix counts as often as it occurs in its file.
+    loss
+        Mean of −log p(correct number) over distinct prefixes.
+    count
+        Number of distinct prefixes.
+    rows
+        Number of their occurrences.
+    """
+
+    distinct: float
+    natural: float
+    loss: float
+    count: int
+    rows: int
+
+
+def accuracy(model: nn.Module, tokenizer: Any, prefixes: Sequence[Prefix]) -> Accuracy:
+    """Return how often a model predicts the number of the verb after `prefixes`.
+
+    Parameters
+    ----------
+    model, tokenizer
+        As `load` returns them; any classifier with two logits, singular and plural.
+    prefixes
+        At least one.
+
+    Notes
+    -----
+    One forward pass without dropout for 256 prefixes: about a second for 1,000 prefixes on one
+    core.
+
+    Examples
+    --------
+    >>> from attnflow import paper
+    >>> loaded = paper.load()
+    >>> paper.accuracy(loaded.model, loaded.tokenizer, paper.generate(99)).distinct > 0.9
+    True
+    """
+    return accuracy_of_ids(model, _encode(tokenizer, prefixes), prefixes)
+
+
+def by_attractors(
+    model: nn.Module, tokenizer: Any, prefixes: Sequence[Prefix]
+) -> dict[int, Accuracy]:
+    """Return the accuracy for each number of attractors, without prefixes of unknown number.
+
+    Parameters
+    ----------
+    model, tokenizer, prefixes
+        As for `accuracy`; without a prefix the result is empty.
+    """
+    groups: dict[int, list[Prefix]] = {}
+    for prefix in prefixes:
+        if prefix.attractors is not None:
+            groups.setdefault(prefix.attractors, []).append(prefix)
+    return {count: accuracy(model, tokenizer, groups[count]) for count in sorted(groups)}
+
+
+def _encode(tokenizer: Any, prefixes: Sequence[Prefix]) -> list[list[int]]:
+    if not prefixes:  # a tokenizer fails without any text
+        return []
+    texts = [prefix.text for prefix in prefixes]
+    rows: list[list[int]] = tokenizer(texts, verbose=False)["input_ids"]
+    for text, row in zip(texts, rows, strict=True):
+        if len(row) > tokenizer.model_max_length:
+            raise InputError(
+                f"expected at most {tokenizer.model_max_length} tokens, got {len(row)} for the "
+                f"prefix {text[:40]!r}…; leave it out or shorten it"
+            )
+    return rows
+
+
+def accuracy_of_ids(
+    model: nn.Module, rows: Sequence[list[int]], prefixes: Sequence[Prefix]
+) -> Accuracy:
+    """Return the `accuracy` on prefixes with these token ids."""
+    import torch
+
+    if not prefixes:
+        raise InputError("accuracy needs at least one prefix, got none")
+    plural = _plural_probabilities(model, rows)
+    numbers = torch.tensor([prefix.number for prefix in prefixes])
+    counts = torch.tensor([float(prefix.count) for prefix in prefixes])
+    probability = torch.where(numbers == PLURAL, plural, 1 - plural)
+    correct = (probability > 0.5).float()
+    return Accuracy(
+        correct.mean().item(),
+        ((correct * counts).sum() / counts.sum()).item(),
+        -probability.clamp_min(1e-7).log().mean().item(),
+        len(prefixes),
+        int(counts.sum()),
+    )
+
+
+def _plural_probabilities(model: nn.Module, rows: Sequence[list[int]]) -> Tensor:
+    """Return p(plural) for each row of token ids in evaluation mode; the mode is restored."""
+    import torch
+
+    order = sorted(range(len(rows)), key=lambda i: len(rows[i]))  # similar lengths, little padding
+    result = torch.empty(len(rows))
+    training = model.training
+    _ = model.eval()
+    try:
+        with torch.inference_mode():
+            for start in range(0, len(order), _BATCH_SIZE):
+                part = order[start : start + _BATCH_SIZE]
+                ids, mask = pad([rows[i] for i in part])
+                logits = model(input_ids=ids, attention_mask=mask).logits
+                result[part] = logits.float().softmax(-1)[:, PLURAL]
+    finally:
+        _ = model.train(training)
+    return result
+
+
+def pad(rows: Sequence[list[int]]) -> tuple[Tensor, Tensor | None]:
+    """Return token ids (row, token) and their attention mask, None without padding."""
+    import torch
+
+    width = max(map(len, rows))
+    ids = torch.tensor([row + [_PAD_ID] * (width - len(row)) for row in rows])
+    if all(len(row) == width for row in rows):
+        return ids, None
+    return ids, (ids != _PAD_ID).long()

@@ -1,0 +1,179 @@
+"""Pronoun resolution by a language model: Figure 4 of the paper."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from attnflow.errors import InputError, UnsupportedModelError
+from attnflow.importance import predict_among
+from attnflow.methods import flow, raw, rollout
+from attnflow.models import attend
+from attnflow.types import Attention
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from attnflow.types import TokenAttention
+
+# The position of the pronoun in a sentence, whatever the mask token of a model is.
+MASK = "[MASK]"
+
+
+@dataclass(frozen=True, slots=True)
+class PronounSentence:
+    """A sentence with a masked pronoun, and the two words that the pronoun may refer to.
+
+    Parameters
+    ----------
+    text
+        The sentence, with [MASK] at the position of the pronoun.
+    candidates
+        The two words of the sentence that the pronoun may refer to.
+    pronouns
+        The pronoun for each candidate.
+    """
+
+    text: str
+    candidates: tuple[str, str]
+    pronouns: tuple[str, str]
+
+    def __post_init__(self) -> None:
+        if self.text.count(MASK) != 1:
+            raise InputError(
+                f"expected one {MASK} at the position of the pronoun, got "
+                f"{self.text.count(MASK)} in {self.text!r}"
+            )
+        for name in ("candidates", "pronouns"):
+            given = getattr(self, name)
+            if len(given) != 2 or len(set(given)) < 2 or not all(word.strip() for word in given):
+                raise InputError(f"{name} must be two different words, got {given}")
+
+
+# The paper's two examples.
+FIGURE_4 = (
+    PronounSentence(
+        f"The author talked to Sara about {MASK} book", ("author", "Sara"), ("his", "her")
+    ),
+    PronounSentence(f"Mary convinced John of {MASK} love", ("Mary", "John"), ("her", "his")),
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PronounResolution:
+    """The token attention of a model at the position of a pronoun, and its prediction there.
+
+    Parameters
+    ----------
+    text
+        The input of the model: the sentence with its mask token, or the words before the pronoun.
+    scores
+        Raw attention, rollout and flow of the position that predicts the pronoun, over words.
+    candidates
+        Each candidate with its positions in `scores`.
+    probabilities
+        Of the two pronouns.
+    best, best_probability
+        The most probable token.
+    causal
+        Whether the model predicts the pronoun as the next word. Rollout and flow are then
+        corrected for the receptive field.
+    """
+
+    text: str
+    scores: tuple[TokenAttention, ...]
+    candidates: dict[str, tuple[int, ...]]
+    probabilities: dict[str, float]
+    best: str
+    best_probability: float
+    causal: bool
+
+
+def resolve(model: nn.Module, tokenizer: Any, sentence: PronounSentence) -> PronounResolution:
+    """Return what a language model attends to at the position of a pronoun, and its prediction.
+
+    Parameters
+    ----------
+    model, tokenizer
+        A masked language model, whose input is the sentence; or a decoder, whose input is the words
+        before the pronoun and which predicts the pronoun as the next word.
+    sentence
+        The sentence.
+
+    Notes
+    -----
+    Two forward passes, and the flow of one query. The score of a candidate is the sum over its
+    tokens. In a decoder more positions attend to early words, so rollout and flow are divided by
+    those of uniform attention, as the paper proposes; raw attention is unchanged.
+
+    Examples
+    --------
+    >>> from attnflow.paper import FIGURE_4
+    >>> FIGURE_4[1].candidates
+    ('Mary', 'John')
+    """
+    text, masked = _model_input(model, tokenizer, sentence)
+    attention = attend(model, tokenizer, text)
+    if not isinstance(attention, Attention):
+        raise _unsupported(model)
+    after_space = bool(sentence.text.partition(MASK)[0].strip())
+    prediction = predict_among(model, tokenizer, text, sentence.pronouns, after_space=after_space)
+    position = prediction.position
+    if position is None:
+        raise _unsupported(model)
+    causal = attention.causal and not masked
+    by_method = (
+        raw(attention, queries=position),
+        rollout(attention, queries=position, receptive_field=causal),
+        flow(attention, queries=position, receptive_field=causal),
+    )
+    scores = tuple(item.to_words() for item in by_method)
+    return PronounResolution(
+        text=text,
+        scores=scores,
+        candidates={word: _positions(scores[0].tokens, word, text) for word in sentence.candidates},
+        probabilities={word: prediction.probabilities[word] for word in sentence.pronouns},
+        best=prediction.label,
+        best_probability=prediction.probabilities[prediction.label],
+        causal=causal,
+    )
+
+
+def _model_input(model: nn.Module, tokenizer: Any, sentence: PronounSentence) -> tuple[str, bool]:
+    """Return the input of the model, and whether it predicts a masked token."""
+    mask = getattr(tokenizer, "mask_token", None)
+    model = getattr(model, "_orig_mod", model)  # the argument of torch.compile
+    if mask is not None and type(model).__name__.endswith("ForMaskedLM"):
+        return sentence.text.replace(MASK, mask), True
+    can_generate = getattr(model, "can_generate", None)
+    if can_generate is None or not can_generate():
+        raise _unsupported(model)
+    before = sentence.text.partition(MASK)[0].rstrip()
+    if not before:
+        raise InputError(
+            f"the sentence {sentence.text!r} begins with the pronoun, but {type(model).__name__} "
+            "predicts the next word from the words before it. Add words before the pronoun, or use "
+            "a masked language model"
+        )
+    return before, False
+
+
+def _unsupported(model: nn.Module) -> UnsupportedModelError:
+    return UnsupportedModelError(
+        "expected a masked language model such as bert-base-uncased, or a decoder, got "
+        f"{type(model).__name__}, which predicts no words"
+    )
+
+
+def _positions(words: Sequence[str], candidate: str, text: str) -> tuple[int, ...]:
+    """Return the positions of the words of a candidate, which must occur once."""
+    target = [word.casefold() for word in candidate.split()]
+    found = [word.casefold() for word in words]
+    starts = [start for start in range(len(found)) if found[start : start + len(target)] == target]
+    if len(starts) != 1:
+        raise InputError(
+            f"expected the candidate {candidate!r} once in the input of the model ({text}), got "
+            f"it {len(starts)} times. The input of a decoder ends before the pronoun"
+        )
+    return tuple(range(starts[0], starts[0] + len(target)))

@@ -1,0 +1,274 @@
+"""Tables 1 and 2 of the paper, and how often the subject has the highest score.
+
+Abnar & Zuidema (2020), https://doi.org/10.18653/v1/2020.acl-main.385
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import defaultdict
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+
+import numpy as np
+
+from attnflow.errors import InputError
+from attnflow.evaluate import LayerTable, hits, spearman
+from attnflow.importance import blank_out, input_gradient
+from attnflow.methods import flow, raw, rollout
+from attnflow.models import attend
+from attnflow.paper.data import Prefix, Splits, generate
+from attnflow.types import METHODS
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from attnflow._internal.checks import Progress
+    from attnflow.importance import Importance
+    from attnflow.types import Attention, TokenAttention
+
+_Row: TypeAlias = tuple[tuple[float, float], ...]
+
+# The paper's numbers for layers 1 to 6: mean and standard deviation of Spearman's rank correlation
+# with blank-out (Table 1) and with input gradients (Table 2).
+TABLE_1: Mapping[str, _Row] = {
+    "raw": ((0.69, 0.27), (0.10, 0.43), (-0.11, 0.49), (-0.09, 0.52), (0.20, 0.45), (0.29, 0.39)),
+    "rollout": ((0.32, 0.26), (0.38, 0.27), (0.51, 0.26), (0.62, 0.26), (0.70, 0.25), (0.71, 0.24)),
+    "flow": ((0.32, 0.26), (0.44, 0.29), (0.70, 0.25), (0.70, 0.22), (0.71, 0.22), (0.70, 0.22)),
+}
+TABLE_2: Mapping[str, _Row] = {
+    "raw": ((0.53, 0.33), (0.16, 0.38), (-0.06, 0.42), (0.00, 0.47), (0.24, 0.40), (0.46, 0.35)),
+    "rollout": ((0.22, 0.31), (0.27, 0.32), (0.39, 0.32), (0.47, 0.32), (0.53, 0.32), (0.54, 0.31)),
+    "flow": ((0.22, 0.31), (0.31, 0.34), (0.54, 0.32), (0.61, 0.28), (0.60, 0.28), (0.61, 0.28)),
+}
+
+Measure: TypeAlias = Literal["blank_out", "input_gradient"]
+_MEASURES = {"blank_out": blank_out, "input_gradient": input_gradient}
+_DEFAULTS = {"blank_out": {"replace": "unk"}, "input_gradient": {"reduce": "norm"}}
+_GRAPH = {"query": 0, "heads": "mean", "residual": 0.5}  # the paper's, and the defaults of methods
+_CLS = 0  # the position of CLS, from which the classifier predicts
+_BATCH_SIZE = 64  # sentences; sorted by length, they have nearly one length
+
+
+def sample(
+    splits: Splits | None, count: int, *, seed: int = 0, subject: bool = False
+) -> list[Prefix]:
+    """Return `count` distinct natural sentences that were not trained on; all if there are fewer.
+
+    Parameters
+    ----------
+    splits
+        The result of `load_splits`: sentences come from its test splits. None generates sentences,
+        some of which a model may have been trained on.
+    count
+        Number of sentences.
+    seed
+        Seed of the random sample.
+    subject
+        Whether to return only sentences with a known subject.
+
+    Examples
+    --------
+    >>> len(sample(None, 10))
+    10
+    """
+    if splits is None:
+        # Short sentences are often generated twice; three times as many have enough distinct ones.
+        found = list({prefix.words: prefix for prefix in generate(3 * count, seed=seed)}.values())
+    else:
+        found = [*splits.test, *splits.wiki_test]
+        if subject:
+            found = [prefix for prefix in found if prefix.subject is not None]
+        random.Random(seed).shuffle(found)  # noqa: S311 (sentences, not secrets)
+    return found[:count]
+
+
+def agreement_table(
+    model: nn.Module,
+    tokenizer: Any,
+    prefixes: Sequence[Prefix],
+    measure: Measure,
+    *,
+    replace: str = "unk",
+    reduce: str = "norm",
+    progress: Progress | None = None,
+) -> LayerTable:
+    """Return the agreement of raw attention, rollout and flow with importance (Tables 1 and 2).
+
+    For each sentence and layer: Spearman's rank correlation between the scores of CLS and the
+    importance of all tokens for the correct answer.
+
+    Parameters
+    ----------
+    model, tokenizer
+        The verb-number model.
+    prefixes
+        The sentences.
+    measure
+        "blank_out" for Table 1, "input_gradient" for Table 2.
+    replace, reduce
+        Settings of "blank_out" and of "input_gradient": the token that replaces a word, and how a
+        gradient becomes one number. The sum over dimensions, which the paper's code takes, is zero
+        in this model.
+    progress
+        Called with the number of sentences done and the number of all sentences.
+
+    Notes
+    -----
+    `settings["seconds"]` contains the time of each part of the computation.
+
+    Examples
+    --------
+    >>> from attnflow import paper
+    >>> shipped = paper.load()
+    >>> paper.agreement_table(shipped.model, shipped.tokenizer, paper.generate(5), "blank_out")
+    LayerTable(texts=5, rows=('raw', 'rollout', 'flow'), layers=(1, 2, 3, 4, 5, 6))
+    """
+    if measure not in _MEASURES:
+        raise InputError(f"measure must be one of {', '.join(_MEASURES)}, got {measure!r}")
+    clock = _Clock()
+    settings = {"replace": replace} if measure == "blank_out" else {"reduce": reduce}
+    values: dict[int, Any] = {}
+    layers: tuple[int, ...] = ()
+    for indices, batch in _batches(prefixes, progress):
+        importance = _importance(model, tokenizer, batch, measure, clock, settings)
+        scores = _scores(model, tokenizer, batch, clock)
+        for index, by_method, item in zip(indices, scores, importance, strict=True):
+            with clock.measure("correlation"):
+                # One call for all methods and layers: ranking has a cost per call.
+                stacked = np.array([t.scores[:, 0] for t in by_method])
+                values[index] = spearman(stacked, item.values)
+            layers = by_method[0].layers
+    return LayerTable(
+        [values[index] for index in range(len(prefixes))],
+        METHODS,
+        layers,
+        [prefix.text for prefix in prefixes],
+        settings={"measure": measure, **settings, **_GRAPH, "seconds": clock.seconds},
+    )
+
+
+def subject_table(
+    model: nn.Module,
+    tokenizer: Any,
+    prefixes: Sequence[Prefix],
+    *,
+    progress: Progress | None = None,
+) -> LayerTable:
+    """Return how often the subject has the highest score, by method and layer.
+
+    CLS and the end marker are left out. `whole` contains the values without a layer: blank-out,
+    input gradients, and "chance", a random word.
+
+    Parameters
+    ----------
+    model, tokenizer, progress
+        As for `agreement_table`.
+    prefixes
+        Sentences with a known subject.
+
+    Examples
+    --------
+    >>> from attnflow import paper
+    >>> shipped = paper.load()
+    >>> t = paper.subject_table(shipped.model, shipped.tokenizer, paper.generate(5))
+    >>> list(t.per_text)
+    ['blank_out', 'input_gradient', 'chance']
+    """
+    clock = _Clock()
+    values: dict[int, Any] = {}
+    whole: dict[str, dict[int, float]] = {name: {} for name in (*_MEASURES, "chance")}
+    layers: tuple[int, ...] = ()
+    for indices, batch in _batches(prefixes, progress):
+        for measure, settings in _DEFAULTS.items():
+            found = _importance(model, tokenizer, batch, cast("Measure", measure), clock, settings)
+            for index, item in zip(indices, found, strict=True):
+                whole[measure][index] = float(_subject_hits(item.values, prefixes[index]))
+        scores = _scores(model, tokenizer, batch, clock)
+        for index, by_method in zip(indices, scores, strict=True):
+            prefix = prefixes[index]
+            values[index] = [_subject_hits(item.scores[:, 0], prefix) for item in by_method]
+            whole["chance"][index] = 1 / len(prefix.words)
+            layers = by_method[0].layers
+    order = range(len(prefixes))
+    defaults = {name: value for settings in _DEFAULTS.values() for name, value in settings.items()}
+    return LayerTable(
+        [values[index] for index in order],
+        METHODS,
+        layers,
+        [prefix.text for prefix in prefixes],
+        {name: [by_index[index] for index in order] for name, by_index in whole.items()},
+        settings={"measure": "subject", **defaults, **_GRAPH, "seconds": clock.seconds},
+    )
+
+
+def _subject_hits(scores: Any, prefix: Prefix) -> Any:
+    if prefix.subject is None:
+        raise InputError(f"the subject of {prefix.text!r} is unknown; leave such sentences out")
+    # CLS is before the words, the end marker after them.
+    return hits(scores, 1 + prefix.subject, among=range(1, 1 + len(prefix.words)))
+
+
+def _batches(
+    prefixes: Sequence[Prefix], progress: Progress | None
+) -> Iterator[tuple[list[int], list[Prefix]]]:
+    """Yield indices and prefixes of batches of similar length."""
+    if not prefixes:
+        raise InputError("expected at least one sentence, got none")
+    order = sorted(range(len(prefixes)), key=lambda index: len(prefixes[index].words))
+    for start in range(0, len(order), _BATCH_SIZE):
+        indices = order[start : start + _BATCH_SIZE]
+        if progress is not None:
+            progress(start, len(order))
+        yield indices, [prefixes[index] for index in indices]
+        if progress is not None:
+            progress(start + len(indices), len(order))
+
+
+def _scores(
+    model: nn.Module, tokenizer: Any, prefixes: Sequence[Prefix], clock: _Clock
+) -> Iterator[list[TokenAttention]]:
+    """Yield the token attention of CLS by each method, at all layers, for each sentence."""
+    with clock.measure("attention"):
+        found = attend(model, tokenizer, [prefix.text for prefix in prefixes])
+    for attention in cast("list[Attention]", found):
+        with clock.measure("raw"):
+            by_method = [raw(attention, queries=[_CLS])]
+        with clock.measure("rollout"):  # flow uses the same graph
+            graph = attention.graph()
+            by_method.append(rollout(graph, queries=[_CLS]))
+        with clock.measure("flow"):
+            by_method.append(flow(graph, queries=[_CLS]))
+        yield by_method
+
+
+def _importance(
+    model: nn.Module,
+    tokenizer: Any,
+    prefixes: Sequence[Prefix],
+    measure: Measure,
+    clock: _Clock,
+    settings: Mapping[str, Any],
+) -> list[Importance]:
+    texts, target = [prefix.text for prefix in prefixes], [prefix.number for prefix in prefixes]
+    with clock.measure(measure):
+        return _MEASURES[measure](model, tokenizer, texts, target=target, **settings)
+
+
+class _Clock:
+    """The seconds spent in each part of a computation."""
+
+    def __init__(self) -> None:
+        self._spent: defaultdict[str, float] = defaultdict(float)
+
+    @contextmanager
+    def measure(self, name: str) -> Generator[None]:
+        start = time.perf_counter()
+        yield
+        self._spent[name] += time.perf_counter() - start
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        return {name: round(spent, 2) for name, spent in self._spent.items()}

@@ -1,0 +1,17 @@
+"""Training the verb-number model: recipe, data of an epoch, loop, checkpoints and model card."""
+
+from attnflow.paper.training._evaluation import Accuracies
+from attnflow.paper.training._recipe import SMALL_RECIPE, Mix, Recipe
+from attnflow.paper.training._state import EpochLog, StepLog
+from attnflow.paper.training._train import TrainingResult, train
+
+__all__ = [
+    "SMALL_RECIPE",
+    "Accuracies",
+    "EpochLog",
+    "Mix",
+    "Recipe",
+    "StepLog",
+    "TrainingResult",
+    "train",
+]

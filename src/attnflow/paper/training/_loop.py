@@ -1,0 +1,175 @@
+"""The training loop: losses, optimizer, averaged weights. This module imports torch."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+import signal
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import replace
+from types import FrameType
+from typing import TYPE_CHECKING, Any, cast
+
+import torch
+from torch import Tensor, nn
+
+from attnflow.paper.model import MASK, SPECIAL, VerbNumberConfig, VerbNumberModel
+from attnflow.paper.training._dataset import TrainingData, batches
+from attnflow.paper.training._embeddings import cooccurrence_embeddings
+from attnflow.paper.training._state import EpochProgress, StepLog, TrainingState
+
+if TYPE_CHECKING:
+    from attnflow.paper.training._recipe import Recipe
+
+# Those of Vaswani et al. (2017), https://arxiv.org/abs/1706.03762.
+_BETAS = (0.9, 0.98)
+# Chosen: a common value for transformers.
+_MAX_GRAD_NORM = 1.0
+# Lowest learning rate, as a share of `learning_rate`. Chosen.
+_MIN_LR_RATIO = 0.01
+
+
+class TrainingModel(nn.Module):
+    """The model, and the bias of its masked language modelling head; only the model is saved."""
+
+    def __init__(self, model: VerbNumberModel) -> None:
+        super().__init__()
+        self.model = model
+        self.bias = nn.Parameter(torch.zeros(model.config.vocab_size))
+
+    def losses(
+        self, ids: Tensor, mask: Tensor | None, labels: Tensor, recipe: Recipe
+    ) -> tuple[Tensor, Tensor, int]:
+        """Return the classification loss, the masked language modelling loss, and correct labels.
+
+        The head of masked language modelling shares the word embeddings.
+        """
+        model = self.model
+        masked = (torch.rand(ids.shape) < recipe.mask_prob) & (ids >= len(SPECIAL))
+        hidden = model.hidden(model.words(ids.masked_fill(masked, SPECIAL.index(MASK))), mask)
+        logits = model.classifier(hidden[:, 0])
+        loss = nn.functional.cross_entropy(logits, labels, label_smoothing=recipe.label_smoothing)
+        correct = int((logits.detach().argmax(-1) == labels).sum())
+        if not (recipe.mlm_weight and masked.any()):
+            return loss, torch.zeros(()), correct
+        words = hidden[masked] @ model.words.weight.T + self.bias  # (masked token, vocabulary)
+        return loss, nn.functional.cross_entropy(words, ids[masked]), correct
+
+
+def new_state(data: TrainingData, recipe: Recipe) -> TrainingState:
+    """Return the state before the first step; the averaged weights start as the weights."""
+    _ = torch.manual_seed(recipe.seed)
+    config = VerbNumberConfig(
+        vocab_size=len(data.vocabulary), resid_pdrop=recipe.dropout, embd_pdrop=recipe.dropout
+    )
+    model, ema_model = (TrainingModel(VerbNumberModel(config)) for _ in range(2))
+    embeddings = cooccurrence_embeddings(
+        data.texts, data.vocabulary, config.n_embd, seed=recipe.seed, std=recipe.init_std
+    )
+    with torch.no_grad():
+        # The special tokens do not occur in texts.
+        model.model.words.weight[len(SPECIAL) :] = embeddings[len(SPECIAL) :]
+    _ = ema_model.load_state_dict(model.state_dict())
+    total_steps = recipe.epochs * math.ceil(len(data.epoch(recipe, 0)) / recipe.batch_size)
+    optimizer = _new_optimizer(model, recipe)
+    return TrainingState(recipe, data, model, ema_model, optimizer, total_steps, [])
+
+
+def run_epoch(
+    state: TrainingState,
+    on_step: Callable[[StepLog], None],
+    interrupted: Callable[[], bool] = lambda: False,
+) -> float:
+    """Run the next epoch, or the rest of an interrupted one, and return its mean loss.
+
+    `on_step` is called after each step. If `interrupted` then returns True, the state is complete
+    and the epoch ends with a TrainingInterruptedError.
+    """
+    recipe, number, progress = state.recipe, len(state.history), state.progress
+    prefixes = state.data.epoch(recipe, number)
+    steps = math.ceil(len(prefixes) / recipe.batch_size)
+    _ = torch.manual_seed(recipe.seed * 1_000_003 + number)  # of dropout and masking
+    order = random.Random(f"{recipe.seed} {number} order")  # noqa: S311 (sentences, not secrets)
+    weights, averages = list(state.model.parameters()), list(state.ema_model.parameters())
+    if state.rng_state is not None:
+        torch.set_rng_state(state.rng_state)
+    _ = state.model.train()
+    remaining = itertools.islice(batches(prefixes, recipe.batch_size, order), progress.steps, None)
+    for ids, mask, labels in remaining:
+        for group in state.optimizer.param_groups:
+            group["lr"] = _learning_rate(state.step, state.total_steps, recipe)
+        loss, mlm_loss, correct = state.model.losses(ids, mask, labels, recipe)
+        state.optimizer.zero_grad()
+        _ = (loss + recipe.mlm_weight * mlm_loss).backward()
+        _ = nn.utils.clip_grad_norm_(weights, _MAX_GRAD_NORM)
+        _ = state.optimizer.step()
+        # A lower decay at the start: the average soon forgets the initial weights.
+        decay = min(recipe.ema_decay, (1 + state.step) / (10 + state.step))
+        with torch.no_grad():  # there is no public function for it
+            cast("Any", torch)._foreach_lerp_(averages, weights, 1 - decay)
+        progress = replace(
+            progress,
+            steps=progress.steps + 1,
+            loss_sum=progress.loss_sum + loss.item() * len(labels),
+            correct=progress.correct + correct,
+            sentences=progress.sentences + len(labels),
+        )
+        state.step += 1
+        mean_loss = progress.loss_sum / progress.sentences
+        accuracy = progress.correct / progress.sentences
+        on_step(StepLog(number + 1, recipe.epochs, progress.steps, steps, mean_loss, accuracy))
+        if progress.steps < steps and interrupted():
+            state.progress, state.rng_state = progress, torch.get_rng_state()
+            raise TrainingInterruptedError
+    state.progress, state.rng_state = EpochProgress(), None
+    return progress.loss_sum / len(prefixes)
+
+
+def _new_optimizer(model: nn.Module, recipe: Recipe) -> torch.optim.AdamW:
+    matrices = [p for p in model.parameters() if p.ndim > 1]
+    vectors = [p for p in model.parameters() if p.ndim <= 1]
+    groups = [
+        {"params": matrices, "weight_decay": recipe.weight_decay},
+        {"params": vectors, "weight_decay": 0.0},
+    ]
+    return torch.optim.AdamW(groups, lr=recipe.learning_rate, betas=_BETAS, fused=True)
+
+
+def _learning_rate(step: int, total_steps: int, recipe: Recipe) -> float:
+    """Return the learning rate of the warmup-stable-decay schedule of Hu et al. (2024), MiniCPM."""
+    warmup = (step + 1) / max(recipe.warmup_steps, 1)
+    cooldown = (total_steps - step) / max(recipe.cooldown_ratio * total_steps, 1)
+    return recipe.learning_rate * max(min(1.0, warmup, cooldown), _MIN_LR_RATIO)
+
+
+class TrainingInterruptedError(KeyboardInterrupt):
+    """Ctrl-C between two steps, when the state of a run is complete."""
+
+
+@contextmanager
+def deferred_interrupt() -> Generator[Callable[[], bool]]:
+    """Defer the first Ctrl-C; yield a function that returns whether it was pressed.
+
+    A second Ctrl-C interrupts at once. Only the main thread receives Ctrl-C, so other threads defer
+    nothing, and neither do programs that ignore it, such as background scripts.
+    """
+    pressed = False
+
+    def handler(number: int, frame: FrameType | None) -> None:
+        nonlocal pressed
+        if pressed:
+            signal.default_int_handler(number, frame)
+        pressed = True
+
+    ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    if ignored or threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+    previous = signal.signal(signal.SIGINT, handler)
+    try:
+        yield lambda: pressed
+    finally:
+        _ = signal.signal(signal.SIGINT, previous)
