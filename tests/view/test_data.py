@@ -248,39 +248,39 @@ def _scores(attention: af.Attention) -> af.TokenAttention:
 @pytest.mark.parametrize(
     ("shown", "settings", "told"),
     [
-        (lambda _: [[1.0]], {}, "a list came, with a list at 0"),
-        (lambda a: a.weights, {}, "a ndarray came; a page shows an Attention"),
-        (lambda _: "text", {}, "a str came"),
-        (lambda _: [], {}, "an empty list came"),
-        (lambda a: [a, a], {}, "with a Attention at 0; a page shows one input"),
-        (lambda a: [_scores(a), _scores(a)], {}, "rollout, rollout came"),
-        (lambda a: [_scores(a), af.raw(random_attention(3, 2, 4))], {}, "not about the same"),
-        (lambda a: [_scores(a), af.flow(a, onto=1)], {}, "not about the same"),
-        (lambda a: a, {"layer": 4}, "layer is 4; layers to be shown are 1 to 3"),
-        (lambda a: a, {"layer": 0}, "layer is 0"),
-        (lambda a: a, {"query": 4}, "query is 4; queries to be shown are 0 to 3"),
-        (lambda a: a, {"query": -1}, "query is -1"),
+        (lambda _: [[1.0]], {}, "one for each method, got list at index 0"),
+        (lambda a: a.weights, {}, "expected an Attention.* got ndarray"),
+        (lambda _: "text", {}, "got str"),
+        (lambda _: [], {}, "got an empty list"),
+        (lambda a: [a, a], {}, "got Attention at index 0"),
+        (lambda a: [_scores(a), _scores(a)], {}, "once, got scores of rollout, rollout"),
+        (lambda a: [_scores(a), af.raw(random_attention(3, 2, 4))], {}, "of different tokens"),
+        (lambda a: [_scores(a), af.flow(a, onto=1)], {}, "of different tokens"),
+        (lambda a: a, {"layer": 4}, "layer must be one of the layers of the page, 1 to 3, got 4"),
+        (lambda a: a, {"layer": 0}, "layer must be .* got 0"),
+        (lambda a: a, {"query": 4}, "query must be one of the queries of the page, 0 to 3, got 4"),
+        (lambda a: a, {"query": -1}, "query must be .* got -1"),
         (lambda a: a, {"query": "CLS"}, "query must be an integer, got 'CLS'"),
-        (_scores, {"query": 0}, "query is 0; queries to be shown are 1 to 2"),
-        (_scores, {"layer": 1}, "layer is 1; layers to be shown are 2 to 3"),
-        (_scores, {"flow_queries": [1]}, "flow_queries came with scores"),
-        (lambda a: a, {"flow_queries": [4]}, "flow_queries has 4"),
+        (_scores, {"query": 0}, "query must be one of the queries of the page, 1 to 2, got 0"),
+        (_scores, {"layer": 1}, "layer must be one of the layers of the page, 2 to 3, got 1"),
+        (_scores, {"flow_queries": [1]}, "flow_queries needs an attention or a graph"),
+        (lambda a: a, {"flow_queries": [4]}, "flow_queries must be from 0 to 3.* got 4"),
         (lambda a: a, {"flow_queries": [-1]}, "query -1"),
         (lambda a: a, {"flow_queries": [1, 1]}, "twice"),
-        (lambda a: a, {"heads": "all"}, "heads is 'all'; True is wanted for every head"),
-        (lambda a: a.graph(), {"heads": True}, "fused already"),
-        (_scores, {"heads": True}, "fused already"),
-        (lambda a: a, {"title": " "}, "title is ' '"),
-        (lambda a: a, {"title": 3}, "title is 3"),
+        (lambda a: a, {"heads": "all"}, "heads must be True for every head"),
+        (lambda a: a.graph(), {"heads": True}, "heads are fused"),
+        (_scores, {"heads": True}, "heads are fused"),
+        (lambda a: a, {"title": " "}, "title must be a non-empty str.* got ' '"),
+        (lambda a: a, {"title": 3}, "title must be a non-empty str.* got 3"),
         (lambda a: a, {"threads": 0}, "threads: expected an integer"),
-        (lambda a: a, {"prediction": "yes"}, "prediction is a str; a Prediction is wanted"),
-        (lambda a: a, {"importance": 3}, "importance is a int"),
-        (lambda a: a, {"importance": [3]}, "importance holds a int"),
-        (lambda a: a, {"importance": Importance([0.0], ["a"], "x")}, "is about 1 tokens, a"),
+        (lambda a: a, {"prediction": "yes"}, "prediction must be a Prediction, got str"),
+        (lambda a: a, {"importance": 3}, "importance must be one or more Importance, got int"),
+        (lambda a: a, {"importance": [3]}, "importance must be one or more Importance, got int"),
+        (lambda a: a, {"importance": Importance([0.0], ["a"], "x")}, "is of 1 tokens, a"),
         (
             lambda a: a,
             {"importance": [Importance([0.0] * 4, TOKENS, "x")] * 2},
-            "importance by x, x came",
+            "importance method once, got x, x",
         ),
     ],
 )  # fmt: skip
@@ -294,14 +294,14 @@ def test_what_does_not_fit_together_is_refused(
 def test_heads_of_a_mean_are_refused() -> None:
     mean = af.Attention(random_attention(2, 1, 3).weights, averaged=True)
     assert page_data(mean)["attention"]["heads"] is None
-    with pytest.raises(af.InputError, match="holds the mean of the heads only"):
+    with pytest.raises(af.InputError, match="mean of the heads"):
         _ = page_data(mean, heads=True)
 
 
 def test_an_explanation_has_its_own_prediction(explanation: Explanation) -> None:
-    with pytest.raises(af.InputError, match="has its prediction"):
+    with pytest.raises(af.InputError, match="includes its prediction"):
         _ = page_data(explanation, prediction=explanation.prediction)
-    with pytest.raises(af.InputError, match="blank_out, input_gradient, blank_out came"):
+    with pytest.raises(af.InputError, match="got blank_out, input_gradient, blank_out"):
         _ = page_data(explanation, importance=explanation.importance["blank_out"])
 
 

@@ -80,5 +80,5 @@ def test_a_frame_does_not_print_its_page(attention: af.Attention) -> None:
 
 
 def test_what_cannot_be_shown_is_an_error_here_too() -> None:
-    with pytest.raises(af.InputError, match="a int came"):
+    with pytest.raises(af.InputError, match="got int"):
         _ = show(3)  # type: ignore[arg-type]

@@ -1,19 +1,19 @@
-"""`page_data`: all that a page shows, as one document of JSON.
+"""`page_data`: the content of a page as one JSON document.
 
 The fields, which the page's script reads (`page/src`):
 
     version                number of this format
     title, text            headings; text is null where it is not known
     tokens, sizes          names of the input's positions; nodes of layers 0, 1, …, L
-    names                  of every layer's nodes, where they are not called like the tokens
+    names                  of every layer's nodes, where they differ from the tokens
     causal                 whether positions see earlier ones only
     words, spans           word level: names and pieces; characters of each token, in UTF-16 units
     attention              {mean (L, n, n), heads (L, H, n, n) or null, residual}: fused weights
                            without the residual, which the page adds
-    graph                  one matrix a layer, where only a graph is known
+    graph                  one matrix for each layer, where only a graph is known
     scores                 [{method, layers, queries, values, saturated, settings}]
-    importance, prediction what the answer depends on; the answer
-    layer, query           what is seen first
+    importance, prediction importance of tokens; prediction of the model
+    layer, query           selected first
 
 With attention or a graph the page computes raw attention and rollout itself. An array is
 {type, shape, scale, data}: base64 of little-endian numbers, "u2" for integer / 65535 · scale.
@@ -27,20 +27,20 @@ from attnflow._internal.settings import thaw_settings
 from attnflow.errors import InputError
 from attnflow.importance import Importance, Prediction
 from attnflow.types import Attention, TokenAttention
-from attnflow.view._encoded import Encoded, as_floats, as_shares
-from attnflow.view._flows import computed
-from attnflow.view._shown import Content, Shown, content
+from attnflow.view._content import Content, PageInput, content
+from attnflow.view._encoding import EncodedArray, as_floats, as_shares
+from attnflow.view._flows import page_scores
 from attnflow.view._text import text_parts
 
 VERSION = 1  # of the document, which the page's script checks
 
 _TITLE = "Token attention"
-# Characters of the page. Chosen: what opens at once, and still goes into a mail.
+# Characters of the page. Chosen: opens quickly, and can be sent by mail.
 _HEADS_SIZE = 8_000_000
 
 
-class Settings(TypedDict, total=False):
-    """The settings of `page_data`, which `to_html` and `show` hand on."""
+class PageSettings(TypedDict, total=False):
+    """The settings of `page_data`, `to_html` and `show`."""
 
     importance: Importance | Iterable[Importance]
     prediction: Prediction | None
@@ -54,7 +54,7 @@ class Settings(TypedDict, total=False):
 
 
 def page_data(
-    shown: Shown,
+    x: PageInput,
     *,
     importance: Importance | Iterable[Importance] = (),
     prediction: Prediction | None = None,
@@ -66,11 +66,11 @@ def page_data(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """All that a page shows, as one document that JSON can hold.
+    """Return the content of a page as one JSON document.
 
     Parameters
     ----------
-    shown, importance, prediction, query, layer, flow_queries, heads, title, threads, progress
+    x, importance, prediction, query, layer, flow_queries, heads, title, threads, progress
         As for `to_html`.
 
     Notes
@@ -85,10 +85,10 @@ def page_data(
     >>> document["tokens"], document["sizes"], document["layer"]
     (['a', 'b'], [2, 2], 1)
     """
-    found = content(shown, importance=importance, prediction=prediction, layer=layer, query=query)
-    scores = computed(found, flow_queries, threads=threads, progress=progress)
-    # Of a graph with `tops` the layer of interest has weights of its own, and a page puts a graph
-    # together from one matrix a layer: it gets the scores alone.
+    found = content(x, importance=importance, prediction=prediction, layer=layer, query=query)
+    scores = page_scores(found, flow_queries, threads=threads, progress=progress)
+    # The page builds a graph from one matrix for each layer, so of a graph with `tops` it gets
+    # scores only.
     graph = found.graph if found.graph is not None and found.graph.tops is None else None
     return {
         "version": VERSION,
@@ -100,9 +100,9 @@ def page_data(
         "causal": found.causal,
         "attention": _attention(found.attention, heads=heads),
         "graph": None if graph is None else [_edges(matrix) for matrix in graph.layers],
-        "scores": [_scores(each) for each in scores],
+        "scores": [_scores(one) for one in scores],
         "importance": [
-            {"method": each.method, "values": each.values.tolist()} for each in found.importance
+            {"method": one.method, "values": one.values.tolist()} for one in found.importance
         ],
         "prediction": _prediction(found.prediction),
         "layer": found.layer,
@@ -114,15 +114,12 @@ def _title(title: object) -> str:
     if title is None:
         return _TITLE
     if not isinstance(title, str) or not title.strip():
-        raise InputError(
-            f"title is {title!r}; a text is wanted: give some words, or leave title out for "
-            f"{_TITLE!r}"
-        )
+        raise InputError(f"title must be a non-empty str, or None for {_TITLE!r}, got {title!r}")
     return title
 
 
 def _names(found: Content) -> list[list[str]] | None:
-    """Names of the nodes of every layer, where they are not those of the tokens."""
+    """Return the names of the nodes of every layer, if they differ from the tokens."""
     alike = [size == len(found.tokens) and found.named for size in found.sizes[1:]]
     if all(alike):
         return None
@@ -134,45 +131,41 @@ def _names(found: Content) -> list[list[str]] | None:
 def _attention(attention: Attention | None, *, heads: object) -> dict[str, Any] | None:
     if not isinstance(heads, bool | None):
         raise InputError(
-            f"heads is {heads!r}; True is wanted for every head, or False for their mean; leave it "
-            "out for every head where they are small"
+            "heads must be True for every head, False for their mean, or None for every head if "
+            f"they are small, got {heads!r}"
         )
     if attention is None:
         if heads:
             raise InputError(
-                "heads=True came, but the heads are fused already in what is shown; show the "
+                "heads=True needs an Attention; in graphs and scores the heads are fused. Pass the "
                 "Attention, or leave heads out"
             )
         return None
     graph = attention.graph(residual=0.0)
-    each = as_shares(attention.weights) if _with_heads(attention, asked=heads) else None
-    return {"mean": as_shares(graph.layers), "heads": each, "residual": _residual()}
+    every_head = as_shares(attention.weights) if _with_heads(attention, heads=heads) else None
+    return {"mean": as_shares(graph.layers), "heads": every_head, "residual": _residual()}
 
 
 def _residual() -> float:
-    """The residual that graphs have by default, asked of the smallest one."""
+    """Return the default residual of graphs."""
     return cast("float", Attention([[[[1.0]]]]).graph().settings["residual"])
 
 
-def _with_heads(attention: Attention, *, asked: bool | None) -> bool:
-    if asked and attention.averaged:
+def _with_heads(attention: Attention, *, heads: bool | None) -> bool:
+    if heads and attention.averaged:
         raise InputError(
-            "heads=True came, but this attention holds the mean of the heads only; read the model "
-            'again with attend(…, heads="all")'
+            "heads=True needs every head, and this attention is the mean of the heads. Use "
+            'attend(…, heads="all")'
         )
-    if asked is not None:
-        return asked
-    characters = attention.weights.size * 2 * 4 / 3  # two bytes a weight, in base64
+    if heads is not None:
+        return heads
+    characters = attention.weights.size * 2 * 4 / 3  # two bytes for each weight, in base64
     return attention.n_heads > 1 and characters < _HEADS_SIZE
 
 
-def _edges(matrix: Floats) -> Encoded:
-    """One layer of a graph: in 16 bits where its weights are shares, else as they are."""
-    shares = float(matrix.max()) <= 1.0
-    if not shares:
-        return as_floats(matrix)
-    # One part for each row, which make the same array together.
-    return as_shares(matrix)
+def _edges(matrix: Floats) -> EncodedArray:
+    """Return one layer of a graph, in 16 bits if its weights are at most 1, else as float32."""
+    return as_shares(matrix) if float(matrix.max()) <= 1.0 else as_floats(matrix)
 
 
 def _scores(scores: TokenAttention) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Scores that a page is given: those that came, and flow, which Python computes faster."""
+"""The scores in the document of a page: those given, and flow, which Python computes faster."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -7,30 +7,30 @@ from attnflow._internal import checks
 from attnflow.errors import InputError
 from attnflow.methods import flow, raw, rollout
 from attnflow.types import TokenAttention
-from attnflow.view._shown import Content
+from attnflow.view._content import Content
 
-# Chosen: flow of all queries is computed for as many tokens as a picture has room for, and for as
-# many pairs as take a second or two on one core (12 layers of 64 tokens).
-_TOKENS, _PAIRS = 64, 12 * 64**2
+# Flow of all queries is computed up to these limits. Chosen: the tokens a figure can show, and a
+# second or two on one core (12 layers of 64 tokens).
+_MAX_TOKENS, _MAX_PAIRS = 64, 12 * 64**2
 
 
-def computed(
+def page_scores(
     found: Content,
     flow_queries: Iterable[int] | int | None,
     *,
     threads: int | None,
     progress: checks.Progress | None,
 ) -> tuple[TokenAttention, ...]:
-    """The scores of the document; raw and rollout only where the page cannot compute them.
+    """Return the scores of the document; raw and rollout only if the page cannot compute them.
 
-    Layers of a graph that do not have all of the queries are left out.
+    Layers of a graph without all of the queries are left out.
     """
     source = found.attention or found.graph
     if source is None:
         if flow_queries is not None:
             raise InputError(
-                "flow_queries came with scores, of which no flow can be computed; leave it out, "
-                "or show the attention or graph"
+                "flow_queries needs an attention or a graph, got scores. Leave it out, or pass the "
+                "attention or graph"
             )
         return found.scores
     queries = _queries(found, flow_queries)
@@ -42,8 +42,8 @@ def computed(
     layers = [layer for layer in above if found.sizes[layer] > max(queries)]
     if not layers:
         raise InputError(
-            f"flow_queries has {max(queries)}; the largest layer has queries 0 to "
-            f"{max(found.sizes[1:]) - 1}"
+            f"flow_queries must be from 0 to {max(found.sizes[1:]) - 1}, the queries of the "
+            f"largest layer, got {max(queries)}"
         )
     rows: dict[str, Any] = {"layers": layers, "queries": queries}
     flows = flow(source, **rows, threads=threads, progress=progress)
@@ -51,10 +51,10 @@ def computed(
 
 
 def _queries(found: Content, asked: Iterable[int] | int | None) -> tuple[int, ...]:
-    """Positions whose flow is computed: all of a small graph, else the one that is seen first."""
+    """Return the queries whose flow is computed: all of a small graph, else the selected one."""
     if asked is not None:
         return checks.as_ints(asked, "flow_queries")
     common = min(found.sizes[1:])
     pairs = (len(found.sizes) - 1) * common * found.sizes[0]
-    small = max(found.sizes) <= _TOKENS and pairs <= _PAIRS
+    small = max(found.sizes) <= _MAX_TOKENS and pairs <= _MAX_PAIRS
     return tuple(range(common)) if small else (found.query,)

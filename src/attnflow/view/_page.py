@@ -1,4 +1,4 @@
-"""`to_html`: one interactive page, whole in one text."""
+"""`to_html`: the interactive page as one HTML document."""
 
 import base64
 import hashlib
@@ -7,56 +7,49 @@ import re
 import textwrap
 from typing import Any, Unpack
 
-from attnflow.view._data import Settings, page_data
-from attnflow.view._encoded import script_json
-from attnflow.view._shown import Shown
+from attnflow.view._content import PageInput
+from attnflow.view._data import PageSettings, page_data
+from attnflow.view._encoding import script_json
 from attnflow.view._static import static_file
 
-_MARK = re.compile(r"\{\{(\w+)\}\}")
-# What the page may do: run its own script, and nothing that came with a token or a text; load and
-# ask nothing. Pictures that are saved go through blob:.
+_PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
+# Content security policy: the page runs its own script only and loads nothing. Saved figures use
+# blob:.
 _POLICY = (
     "default-src 'none'; script-src '{script}'; style-src 'unsafe-inline'; img-src data: blob:; "
     "base-uri 'none'; form-action 'none'"
 )
-# Characters of the text in the title of a browser's tab; chosen: tabs show fewer.
+# Characters of the text in the title of the browser tab; chosen: tabs show fewer.
 _TITLE_WIDTH = 60
 
 
-def to_html(shown: Shown, **settings: Unpack[Settings]) -> str:
-    """One interactive page of token attention: HTML that needs no other file and no network.
+def to_html(x: PageInput, **settings: Unpack[PageSettings]) -> str:
+    """Return one interactive page of token attention: HTML without other files or network.
 
     Parameters
     ----------
-    shown
-        The attention of a model, a graph, scores, or an Explanation. Of attention and graphs the
-        page computes raw attention and rollout itself, and is given flow. Several TokenAttention,
-        one a method, are shown side by side as they are.
-    importance
-        What the answer depends on, of the same tokens; an Explanation brings its own.
-    prediction
-        What the model answered; an Explanation brings its own.
-    query, layer
-        The position and layer that are seen first. By default the last layer, and the position
-        whose output is read: the last of a model that writes, else the first, where CLS stands.
-    flow_queries
-        Positions whose flow is computed here. By default all where there are up to 64 tokens, and
-        12 layers or as many as make no more pairs; else `query` alone. The page solves others
-        itself where the graph is small, and says where it does not.
-    heads
-        Whether the page holds every head, or their mean alone. By default every head where they
-        take less than 8 MB.
-    title
-        The page's heading.
-    threads
-        Threads for flow; all cores by default.
-    progress
-        Called with (pairs done, pairs in all) while flow is computed.
+    x
+        The attention of a model, a graph, scores, or an Explanation. From attention and graphs the
+        page computes raw attention and rollout; flow is computed here. Several TokenAttention, one
+        for each method, are shown as they are.
+    **settings
+        importance: importance of the same tokens; an Explanation includes its own.
+        prediction: the prediction of the model; an Explanation includes its own.
+        query, layer: selected first; by default the last layer, and the position whose output is
+        read (the last of a decoder, else the first, which is CLS).
+        flow_queries: positions whose flow is computed here; by default all for up to 64 tokens and
+        the pairs of 12 layers, else `query` only. The page computes others itself if the graph is
+        small.
+        heads: whether the page contains every head, or their mean only; by default every head if
+        they take less than 8 MB.
+        title: heading of the page.
+        threads: threads for flow; by default all cores.
+        progress: called with (pairs done, total pairs) while flow is computed.
 
     Notes
     -----
-    32 tokens of 6 layers and 12 heads make less than 400 kB; n tokens take `8/3 · L · H · n²`
-    bytes for the heads. The same input gives the same text. Weights are rounded to 1/65535.
+    A page of 32 tokens, 6 layers and 12 heads has less than 400 kB; the heads of n tokens take
+    `8/3 · L · H · n²` bytes. The same input gives the same text. Weights are rounded to 1/65535.
 
     Examples
     --------
@@ -65,11 +58,11 @@ def to_html(shown: Shown, **settings: Unpack[Settings]) -> str:
     >>> page[:15]
     '<!doctype html>'
     """
-    return page_of(page_data(shown, **settings))
+    return page_of(page_data(x, **settings))
 
 
 def page_of(document: dict[str, Any]) -> str:
-    """The page of a document that `page_data` made."""
+    """Return the page of a document of `page_data`."""
     script = static_file("page.js")
     parts = {
         "policy": _POLICY.format(script=_digest(script)),
@@ -78,12 +71,12 @@ def page_of(document: dict[str, Any]) -> str:
         "data": script_json(document),
         "script": script,
     }
-    # In one pass, so that a mark in what is put in stays what it is.
-    return _MARK.sub(lambda mark: parts[mark[1]], static_file("page.html"))
+    # One pass, so that placeholders inside the data are left alone.
+    return _PLACEHOLDER.sub(lambda match: parts[match[1]], static_file("page.html"))
 
 
 def _digest(script: str) -> str:
-    """What a policy names a script by.
+    """Return the source expression of a script in a content security policy.
 
     >>> _digest("")
     'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='
@@ -94,4 +87,4 @@ def _digest(script: str) -> str:
 def _tab_title(document: dict[str, Any]) -> str:
     text = textwrap.shorten(document["text"] or "", _TITLE_WIDTH, placeholder="…")
     title = ": ".join(filter(None, [document["title"], text]))
-    return title.encode("utf-8", "replace").decode()  # half characters are no UTF-8
+    return title.encode("utf-8", "replace").decode()  # lone surrogates are not UTF-8

@@ -1,4 +1,4 @@
-"""The text behind the tokens: which characters they stand for, and which words they make."""
+"""The text of a page: characters of each token, and tokens of each word."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,10 +11,10 @@ from attnflow.types import Origin, Span, read_words
 
 
 def text_parts(tokens: Sequence[str], origin: Origin | None) -> dict[str, Any]:
-    """`text`, `spans` and `words` of the page's document; None for what is not known.
+    """Return `text`, `spans` and `words` of the document; None for what is not known.
 
-    Spans count UTF-16 units, as JavaScript does. Where tokens do not lie in the text from left to
-    right there are no words.
+    Spans count UTF-16 units, as JavaScript does. If the tokens cannot be aligned with the text,
+    there are no words.
 
     >>> text_parts(["the", "key", "##s"], Origin(text="The keys"))["words"]
     {'names': ['The', 'keys'], 'pieces': [[0], [1, 2]]}
@@ -36,12 +36,12 @@ def text_parts(tokens: Sequence[str], origin: Origin | None) -> dict[str, Any]:
 
 
 def in_utf16(spans: Sequence[Span | None], text: str) -> list[list[int] | None]:
-    """Spans of characters as spans of UTF-16 units, of which characters beyond U+FFFF have two.
+    """Return spans in UTF-16 units; characters beyond U+FFFF have two.
 
     >>> in_utf16([(0, 1), None, (1, 2)], "\N{KEY}s")
     [[0, 2], None, [2, 3]]
     """
-    # Half characters, which Python lets a text hold, are one unit each.
+    # Lone surrogates are one unit each.
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
     units = [0, *np.cumsum(1 + (codes > 0xFFFF)).tolist()]
     return [span and [units[span[0]], units[span[1]]] for span in spans]

@@ -1,35 +1,34 @@
-"""`show`: the page as the output of a notebook's cell."""
+"""`show`: the page as the output of a notebook cell."""
 
 import functools
 import html
 import importlib
 from typing import Any, Unpack
 
-from attnflow.view._data import Settings, page_data
-from attnflow.view._encoded import script_json
+from attnflow.view._content import PageInput
+from attnflow.view._data import PageSettings, page_data
+from attnflow.view._encoding import script_json
 from attnflow.view._page import page_of
-from attnflow.view._shown import Shown
 from attnflow.view._static import static_file
 
-# Pixels until the page tells how high it is; chosen: six layers with toolbar and importance. This
-# stays where a notebook runs no script of an output: what is higher then scrolls in the frame.
+# Pixels until the page reports its height; chosen: six layers with toolbar and importance. In
+# notebooks that run no scripts of outputs the height stays, and the page scrolls.
 _HEIGHT = 1100
-# Listens to the page in this frame alone, takes nothing but a number, and asks for it.
+# Accepts messages of the page in this frame only, and only a number; then asks for it.
 _FIT = (
     "window.addEventListener('message',({source,data})=>{if(source===this.contentWindow)"
     "this.style.height=`${Number(data)}px`});this.contentWindow.postMessage('','*')"
 )
 
 
-def show(shown: Shown, **settings: Unpack[Settings]) -> Any:
-    """The page of `to_html` as the output of a notebook's cell.
+def show(x: PageInput, **settings: Unpack[PageSettings]) -> Any:
+    """Return the page of `to_html` as the output of a notebook cell.
 
-    A widget where anywidget is installed (`pip install "attnflow[view]"`), else the page in a
-    frame.
+    A widget if anywidget is installed (extra `view`), else the page in an iframe.
 
     Parameters
     ----------
-    shown, **settings
+    x, **settings
         As for `to_html`.
 
     Examples
@@ -39,16 +38,16 @@ def show(shown: Shown, **settings: Unpack[Settings]) -> Any:
     >>> seen.data[:39]
     '{"version":1,"title":"Token attention",'
     """
-    document = page_data(shown, **settings)
+    document = page_data(x, **settings)
     try:
-        made = _widget_class()
+        widget = _widget_class()
     except ImportError:
         return Frame(page_of(document))
-    return made(data=script_json(document))
+    return widget(data=script_json(document))
 
 
 class Frame:
-    """A page in a frame, which a notebook shows as HTML.
+    """A page in an iframe, which a notebook shows as HTML.
 
     >>> Frame("<p>")._repr_html_()[:30]
     '<iframe srcdoc="&lt;p&gt;" san'
@@ -58,7 +57,7 @@ class Frame:
         self.page = page
 
     def _repr_html_(self) -> str:
-        # It may run its script and save a picture, and reaches nothing of the notebook.
+        # The page may run its script and save files, and cannot access the notebook.
         return (
             f'<iframe srcdoc="{html.escape(self.page)}" '
             'sandbox="allow-scripts allow-downloads" '
@@ -72,7 +71,7 @@ class Frame:
 
 @functools.cache
 def _widget_class() -> Any:
-    """The widget's class, which must be made from that of a package that may be missing."""
+    """Return the class of the widget, whose base class is in an optional package."""
     anywidget: Any = importlib.import_module("anywidget")
     traitlets: Any = importlib.import_module("traitlets")
 

@@ -1,0 +1,236 @@
+"""The content of a page, from any input that `to_html` accepts, checked."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias, cast
+
+from attnflow._internal import checks
+from attnflow.errors import InputError
+from attnflow.evaluate import Explanation
+from attnflow.importance import Importance, Prediction
+from attnflow.types import (
+    Attention,
+    AttentionGraph,
+    EncoderDecoderAttention,
+    Origin,
+    TokenAttention,
+)
+
+PageInput: TypeAlias = (
+    Attention
+    | EncoderDecoderAttention
+    | AttentionGraph
+    | TokenAttention
+    | Sequence[TokenAttention]
+    | Explanation
+)
+_KINDS = (
+    "an Attention, EncoderDecoderAttention, AttentionGraph, TokenAttention or Explanation, or a "
+    "list of TokenAttention, one for each method"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """The content of a page about one input.
+
+    At least one of `attention`, `graph` and `scores` is set. `layer` and `query` are selected
+    first.
+    """
+
+    tokens: tuple[str, ...]
+    sizes: tuple[int, ...]
+    layer: int
+    query: int
+    causal: bool = False
+    origin: Origin | None = None
+    attention: Attention | None = None
+    graph: AttentionGraph | None = None
+    scores: tuple[TokenAttention, ...] = ()
+    importance: tuple[Importance, ...] = ()
+    prediction: Prediction | None = None
+    named: bool = True  # whether nodes of layers as large as the input have the tokens' names
+
+    @property
+    def to_tokens(self) -> bool:
+        """Whether scores are of the tokens of a text, and not of segments or another layer."""
+        return all(_axis(scores) == (0, "tokens", None) for scores in self.scores)
+
+
+def content(
+    x: PageInput,
+    *,
+    importance: Importance | Iterable[Importance] = (),
+    prediction: Prediction | None = None,
+    layer: int | None = None,
+    query: int | None = None,
+) -> Content:
+    """Return the content of a page; all arguments must be about one input."""
+    found = _content_of(x)
+    if prediction is not None:
+        if found.prediction is not None:
+            raise InputError("an Explanation includes its prediction. Leave prediction out")
+        found = replace(found, prediction=_check_prediction(prediction))
+    found = replace(found, importance=(*found.importance, *_importance(importance)))
+    _check_importance(found)
+    return _select(found, layer, query)
+
+
+def _content_of(x: object) -> Content:
+    if isinstance(x, Attention):
+        sizes = (x.n_tokens,) * (x.n_layers + 1)
+        query = x.n_tokens - 1 if x.causal else 0
+        return Content(x.tokens, sizes, x.n_layers, query, x.causal, x.origin, attention=x)
+    if isinstance(x, EncoderDecoderAttention):
+        return _of_graph(x.graph())
+    if isinstance(x, AttentionGraph):
+        return _of_graph(x)
+    if isinstance(x, TokenAttention):
+        return _of_scores((x,))
+    if isinstance(x, Explanation):
+        return _of_explanation(x)
+    if isinstance(x, Sequence) and not isinstance(x, str | bytes):
+        return _of_several(cast("Sequence[object]", x))
+    raise InputError(f"expected {_KINDS}, got {type(x).__name__}")
+
+
+def _of_explanation(explanation: Explanation) -> Content:
+    return replace(
+        _content_of(explanation.attention),
+        layer=explanation.layer,
+        query=explanation.query,
+        importance=tuple(explanation.importance.values()),
+        prediction=explanation.prediction,
+    )
+
+
+def _of_graph(graph: AttentionGraph) -> Content:
+    causal = bool(graph.settings.get("causal", False))
+    # The last position of a decoder; else the first, which is CLS.
+    decoder = causal or "decoder_layers" in graph.settings
+    query = graph.sizes[-1] - 1 if decoder else 0
+    return Content(
+        graph.tokens, graph.sizes, graph.n_layers, query, causal, graph.origin, graph=graph
+    )
+
+
+def _of_several(items: Sequence[object]) -> Content:
+    for place, item in enumerate(items):
+        if not isinstance(item, TokenAttention):
+            raise InputError(
+                "expected a list of TokenAttention, one for each method, got "
+                f"{type(item).__name__} at index {place}. Make a page of each input"
+            )
+    if not items:
+        raise InputError(f"expected {_KINDS}, got an empty {type(items).__name__}")
+    return _of_scores(cast("Sequence[TokenAttention]", tuple(items)))
+
+
+def _of_scores(several: Sequence[TokenAttention]) -> Content:
+    first = several[0]
+    for place, scores in enumerate(several[1:], start=1):
+        if scores.tokens != first.tokens or _axis(scores) != _axis(first):
+            raise InputError(
+                f"scores 0 and {place} are of different tokens, and a page shows one input. Make a "
+                "page of each"
+            )
+    methods = [scores.method for scores in several]
+    if len(set(methods)) < len(methods):
+        raise InputError(
+            f"expected each method once, got scores of {', '.join(methods)}. Make a page of each"
+        )
+    queries, layers = (_shared([getattr(t, name) for t in several]) for name in _AXES)
+    causal = bool(first.settings.get("causal", False))
+    named = _axis(first)[1] == "tokens" and max(queries) < len(first.tokens)
+    above = len(first.tokens) if named else 1 + max(q for t in several for q in t.queries)
+    top = max(layer for t in several for layer in t.layers)
+    return Content(
+        tokens=first.tokens,
+        sizes=(len(first.tokens), *([above] * top)),
+        layer=max(layers),
+        query=(max if causal else min)(queries),
+        causal=causal,
+        origin=first.origin,
+        scores=tuple(several),
+        named=named,
+    )
+
+
+_AXES = ("queries", "layers")
+
+
+def _axis(scores: TokenAttention) -> tuple[Any, ...]:
+    """Return what the last axis of scores is: layer, tokens or segments, words or not."""
+    settings = scores.settings
+    segments = "tokens" if settings.get("segments", "tokens") == "tokens" else "segments"
+    return settings.get("onto", 0), segments, settings.get("words")
+
+
+def _shared(several: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """Return the numbers that all have, or else all numbers."""
+    common, every = set(several[0]).intersection(*several), set(several[0]).union(*several)
+    return tuple(sorted(common or every))
+
+
+def _importance(given: object) -> tuple[Importance, ...]:
+    several: object = (given,) if isinstance(given, Importance) else given
+    if not isinstance(several, Iterable):
+        raise InputError(f"importance must be one or more Importance, got {type(given).__name__}")
+    items = tuple(cast("Iterable[object]", several))
+    for item in items:
+        if not isinstance(item, Importance):
+            raise InputError(
+                f"importance must be one or more Importance, got {type(item).__name__}"
+            )
+    return cast("tuple[Importance, ...]", items)
+
+
+def _check_importance(found: Content) -> None:
+    methods = [importance.method for importance in found.importance]
+    if len(set(methods)) < len(methods):
+        raise InputError(
+            f"expected each importance method once, got {', '.join(methods)}. Leave one out"
+        )
+    for importance in found.importance:
+        tokens = importance.tokens
+        if tokens != found.tokens:
+            raise InputError(
+                f"importance by {importance.method} is of {len(tokens)} tokens, "
+                f"{' '.join(tokens[:3])} …, and the page of {len(found.tokens)}, "
+                f"{' '.join(found.tokens[:3])} …. Pass importance of the same tokens"
+            )
+
+
+def _check_prediction(prediction: object) -> Prediction:
+    if not isinstance(prediction, Prediction):
+        raise InputError(
+            f"prediction must be a Prediction, got {type(prediction).__name__}. Pass what "
+            "attnflow.importance.predict returns"
+        )
+    return prediction
+
+
+def _select(found: Content, layer: int | None, query: int | None) -> Content:
+    """Return the content with this layer and query selected, checked."""
+    if layer is not None:
+        layers = {number for scores in found.scores for number in scores.layers}
+        known = sorted(layers) if found.scores else range(1, len(found.sizes))
+        found = replace(found, layer=_one_of(layer, "layer", known))
+    queries = {number for scores in found.scores for number in scores.queries}
+    known = sorted(queries) if found.scores else range(found.sizes[found.layer])
+    selected = found.query if query is None else query
+    if query is None and selected not in known:  # the layer is smaller than the top
+        selected = known[-1]
+    return replace(found, query=_one_of(selected, "query", known))
+
+
+def _one_of(value: object, name: str, known: Sequence[int]) -> int:
+    number = checks.as_int(value, name)
+    if number not in known:
+        several = {"layer": "layers", "query": "queries"}[name]
+        ends = f"{known[0]} to {known[-1]}" if len(known) > 1 else str(known[0])
+        gaps = ", not all of them" if len(known) < 1 + known[-1] - known[0] else ""
+        raise InputError(
+            f"{name} must be one of the {several} of the page, {ends}{gaps}, got {number}"
+        )
+    return number
