@@ -23,7 +23,6 @@ from answering_models import (
 
 import attnflow as af
 from attnflow.importance._embeddings import changed_embeddings
-from attnflow.importance._inputs import single_inputs
 from attnflow.importance._passes import read_logits
 from attnflow.importance._scorer import Scorer
 
@@ -64,18 +63,17 @@ SINGLE = ["llama", "llama-lm", "t5-lm"]
 
 def nudged(model: Any, text: str, place: int, *, step: float) -> float:
     """The derivative of the score when one embedding is stretched, by differences."""
-    inputs, _ = single_inputs(model, tokenizer(), text)
-    scorer = Scorer.of(model, tokenizer(), score="logit", target=None, count=1)
+    scorer = Scorer.of(model, tokenizer(), text, score="logit")
     stretched = torch.zeros(1, N, 1, dtype=torch.float64)
     stretched[0, place] = step
 
     def logits(factor: torch.Tensor) -> Any:
-        (item,) = inputs
+        (item,) = scorer.inputs
         with changed_embeddings(model, item.fields, item.main, lambda e: e * factor) as fields:
-            return read_logits(model, fields, inputs)
+            return read_logits(model, fields, [item])
 
     with torch.no_grad():
-        targets = scorer.target_scores(logits(1 + 0 * stretched), inputs, [0])
+        targets = scorer.target_scores(logits(1 + 0 * stretched), [0])
         above, below = (
             scorer.scores(logits(1 + sign * stretched).values, targets)[0] for sign in (1, -1)
         )

@@ -78,7 +78,7 @@ def test_asking_for_the_sum_is_an_error_only_behind_a_layer_norm(normed: bool):
 
 def test_a_sign_is_nothing_that_a_norm_could_have():
     model, ids = tiny(normed=True), torch.tensor([[5, 6, 7]])
-    with pytest.raises(af.InputError, match=r"the sum tells nothing; use reduce=.input.$"):
+    with pytest.raises(af.InputError, match=r"the sum says nothing; use reduce=.input.$"):
         _ = input_gradient(model, None, ids, signed=True)
     assert input_gradient(model, None, ids, signed=True, reduce="input")[0].values.any()
 

@@ -17,15 +17,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
-    from torch import nn
 
-    from attnflow.importance._inputs import SingleInput
     from attnflow.importance._scorer import Scorer, TargetScore
 
 
 def score_changes(
     scorer: Scorer,
-    inputs: Sequence[SingleInput],
     groups: Sequence[Sequence[tuple[int, ...]]],
     *,
     replacement: int,
@@ -40,7 +37,7 @@ def score_changes(
     unless `signed`. Unchanged inputs are rows of the same batches as their variants, so they take
     no pass of their own; `observe` is called with their logits.
     """
-    model = scorer.model
+    model, inputs = scorer.model, scorer.inputs
     variants = [
         Variant(number, group)
         for number, own in enumerate(groups)
@@ -63,8 +60,7 @@ def score_changes(
             if observe is not None and unchanged:
                 observe(originals)
             own = [rows[at].input for at in unchanged]
-            found = scorer.target_scores(originals, inputs, own)
-            targets |= dict(zip(own, found, strict=True))
+            targets |= dict(zip(own, scorer.target_scores(originals, own), strict=True))
             scores[numbers] = scorer.scores(values, [targets[row.input] for row in rows]).numpy()
             done += len(rows) - len(unchanged)
             if progress is not None:
@@ -77,27 +73,20 @@ def score_changes(
     ]
 
 
-def token_id(
-    model: nn.Module,
-    tokenizer: Any,
-    replace: Replace,
-    inputs: Sequence[SingleInput],
-    *,
-    name: str = "replace",
-) -> tuple[int, str]:
+def token_id(scorer: Scorer, replace: Replace, *, name: str = "replace") -> tuple[int, str]:
     """Return the id and the name of the token that the setting `name` chooses."""
-    for item in inputs:
+    for item in scorer.inputs:
         if item.ids.is_floating_point():
             raise InputError(
                 f"{item.main or 'the input'} holds embeddings, and only ids can be replaced; pass "
                 "a text or input_ids"
             )
     if isinstance(replace, str):
-        number = _special_id(tokenizer, replace, name)
+        number = _special_id(scorer.tokenizer, replace, name)
     else:
         number = checks.as_int(replace, name)
-    check_vocabulary(model, [number])
-    return number, token_names(tokenizer, [number])[0]
+    check_vocabulary(scorer.model, [number])
+    return number, token_names(scorer.tokenizer, [number])[0]
 
 
 def _special_id(tokenizer: Any, replace: str, name: str) -> int:

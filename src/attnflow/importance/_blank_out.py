@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, overload
 
 from attnflow.importance._ablation import score_changes, token_id
-from attnflow.importance._inputs import single_inputs
 from attnflow.importance._scorer import Scorer
-from attnflow.models.inputs import unwrap_compiled
 from attnflow.types import Importance
 
 if TYPE_CHECKING:
@@ -16,7 +14,6 @@ if TYPE_CHECKING:
     from torch import nn
 
     from attnflow._internal.checks import Progress
-    from attnflow.importance._inputs import SingleInput
     from attnflow.importance._scorer import Score
     from attnflow.importance._settings import BlankOutSettings, Replace, Several
     from attnflow.importance._target import Target
@@ -100,28 +97,20 @@ def blank_out(
     >>> blank_out(Counts(), None, ids, replace=0, score="logit")[0].values
     array([0., 1., 1., 0.])
     """
-    model = unwrap_compiled(model)
-    inputs, single = single_inputs(model, tokenizer, text, position=position, truncate=truncate)
-    scorer = Scorer.of(model, tokenizer, score=score, target=target, count=len(inputs))
+    scorer = Scorer.of(model, tokenizer, text, score, target, position=position, truncate=truncate)
     passes = {"batch_size": batch_size, "progress": progress}
-    results = blank_out_inputs(scorer, inputs, replace, signed=signed, **passes)
-    return results[0] if single else results
+    return scorer.one_or_all(blank_out_of(scorer, replace, signed=signed, **passes))
 
 
-def blank_out_inputs(
-    scorer: Scorer,
-    inputs: list[SingleInput],
-    replace: Replace,
-    *,
-    signed: bool = False,
-    **passes: Any,
+def blank_out_of(
+    scorer: Scorer, replace: Replace, *, signed: bool = False, **passes: Any
 ) -> list[Importance]:
-    """Return `blank_out` of prepared inputs."""
-    number, name = token_id(scorer.model, scorer.tokenizer, replace, inputs)
-    positions = [[(place,) for place in item.kept] for item in inputs]
-    changes = score_changes(scorer, inputs, positions, replacement=number, signed=signed, **passes)
+    """Return `blank_out` of the inputs of a scorer."""
+    number, name = token_id(scorer, replace)
+    positions = [[(place,) for place in item.kept] for item in scorer.inputs]
+    changes = score_changes(scorer, positions, replacement=number, signed=signed, **passes)
     made = {"replace": replace, "replaced_by": name, "signed": signed}
     return [
         Importance(values, item.tokens, "blank_out", {**found.settings, **made}, item.origin)
-        for item, (values, found) in zip(inputs, changes, strict=True)
+        for item, (values, found) in zip(scorer.inputs, changes, strict=True)
     ]

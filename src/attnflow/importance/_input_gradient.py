@@ -8,21 +8,17 @@ import numpy as np
 
 from attnflow.importance._batches import Variant, batches
 from attnflow.importance._embeddings import Leaf, changed_embeddings, gradient
-from attnflow.importance._inputs import single_inputs
 from attnflow.importance._passes import evaluation, read_logits
 from attnflow.importance._reduce import check_reduce, choose_reduce, reduced
 from attnflow.importance._scorer import Scorer, TargetScore
-from attnflow.models.inputs import unwrap_compiled
 from attnflow.types import Importance
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from typing import Unpack
 
     from numpy.typing import NDArray
     from torch import nn
 
-    from attnflow.importance._inputs import SingleInput
     from attnflow.importance._scorer import Score
     from attnflow.importance._settings import InputGradientSettings, Reduce, Several
     from attnflow.importance._target import Target
@@ -102,23 +98,17 @@ def input_gradient(
     >>> input_gradient(model, None, ids, score="logit", reduce="input")[0].values
     array([ 2., 12.])
     """
-    model, reduce = unwrap_compiled(model), check_reduce(reduce, signed=signed)
-    inputs, single = single_inputs(model, tokenizer, text, position=position, truncate=truncate)
-    scorer = Scorer.of(model, tokenizer, score=score, target=target, count=len(inputs))
-    results = input_gradient_inputs(scorer, inputs, reduce, signed=signed, batch_size=batch_size)
-    return results[0] if single else results
+    reduce = check_reduce(reduce, signed=signed)
+    scorer = Scorer.of(model, tokenizer, text, score, target, position=position, truncate=truncate)
+    results = input_gradient_of(scorer, reduce, signed=signed, batch_size=batch_size)
+    return scorer.one_or_all(results)
 
 
-def input_gradient_inputs(
-    scorer: Scorer,
-    inputs: Sequence[SingleInput],
-    reduce: Reduce | None,
-    *,
-    signed: bool = False,
-    batch_size: int | None = None,
+def input_gradient_of(
+    scorer: Scorer, reduce: Reduce | None, *, signed: bool = False, batch_size: int | None = None
 ) -> list[Importance]:
-    """Return `input_gradient` of prepared inputs."""
-    model = scorer.model
+    """Return `input_gradient` of the inputs of a scorer."""
+    model, inputs = scorer.model, scorer.inputs
     rows = [Variant(number) for number in range(len(inputs))]
     targets: dict[int, TargetScore] = {}
     values: dict[int, dict[Reduce, NDArray[np.float64]]] = {}
@@ -127,7 +117,7 @@ def input_gradient_inputs(
             leaf, own = Leaf(), [inputs[number] for number in numbers]
             with changed_embeddings(model, fields, own[0].main, leaf) as changed:
                 logits = read_logits(model, changed, own)
-            found = scorer.target_scores(logits, inputs, numbers)
+            found = scorer.target_scores(logits, numbers)
             slopes = gradient(model, scorer.scores(logits.values, found), leaf)
             per_token = reduced(slopes, leaf.embeddings.detach(), reduce)
             for row, number in enumerate(numbers):

@@ -83,8 +83,11 @@ def single_inputs(
             f"{type(model).__name__} reads a text in its encoder and again in its decoder, so that "
             "a token has two embeddings; use a classifier without a decoder"
         )
-    reader = _Reader.of(model, tokenizer, position)
-    found = [item for inputs in prepared for item in _split(reader, inputs)]
+    found = [
+        _read(model, tokenizer, *fields, position)
+        for inputs in prepared
+        for fields in _split(model, inputs)
+    ]
     return found, isinstance(text, str) or (isinstance(text, Inputs) and text.single)
 
 
@@ -106,12 +109,12 @@ def _parameters(model: nn.Module) -> frozenset[str]:
     return frozenset(forward_parameters(model)) if hasattr(model, "forward") else frozenset()
 
 
-def _split(reader: _Reader, inputs: Inputs) -> Iterator[SingleInput]:
-    """Yield the inputs of a batch, each without its padding."""
+def _split(model: nn.Module, inputs: Inputs) -> Iterator[tuple[dict[str, Any], str, Positions]]:
+    """Yield the arguments for each input of a batch, the main one, and its positions."""
     import torch
 
     fields = inputs.forward
-    main = _main(reader.model, fields)
+    main = _main(model, fields)
     size = len(fields[main])
     for number, source in enumerate(inputs.sources or (Positions(),) * size):
         own = {
@@ -120,12 +123,13 @@ def _split(reader: _Reader, inputs: Inputs) -> Iterator[SingleInput]:
             else value
             for name, value in fields.items()
         }
-        yield reader.read(*_without_padding(own, main, source))
+        own, source = _without_padding(own, main, source)  # noqa: PLW2901 (the same, cut)
+        yield own, main, source
 
 
 def _without_padding(
     fields: dict[str, Any], main: str, source: Positions
-) -> tuple[dict[str, Any], str, Positions]:
+) -> tuple[dict[str, Any], Positions]:
     """Cut padding off at both ends, so that results do not depend on how much there is of it.
 
     Padding between tokens stays, as does all padding where an argument, such as a mask with four
@@ -134,8 +138,8 @@ def _without_padding(
     import torch
 
     if source.kept is None:
-        return fields, main, source
-    (places,) = (np.flatnonzero(source.kept),)
+        return fields, source
+    places = np.flatnonzero(source.kept)
     start, stop = int(places[0]), int(places[-1]) + 1
     tensors = {
         name: value
@@ -148,9 +152,9 @@ def _without_padding(
         for name, value in tensors.items()
     )
     if stop - start > len(places) or not flat:
-        return fields, main, source
+        return fields, source
     cut = {name: value[:, start:stop] for name, value in tensors.items()}
-    return {**fields, **cut}, main, replace(source, kept=None)
+    return {**fields, **cut}, replace(source, kept=None)
 
 
 def _main(model: nn.Module, fields: dict[str, Any]) -> str:
@@ -169,64 +173,54 @@ def _main(model: nn.Module, fields: dict[str, Any]) -> str:
     return main
 
 
-@dataclass(frozen=True, slots=True)
-class _Reader:
-    """What is known about a model before it reads an input, computed once for all inputs."""
+def _read(
+    model: nn.Module,
+    tokenizer: Any,
+    fields: dict[str, Any],
+    main: str,
+    source: Positions,
+    position: int | None,
+) -> SingleInput:
+    ids: Tensor = fields[main]
+    kept = tuple(range(ids.shape[1]))
+    if source.kept is not None:
+        kept = tuple(int(place) for place in np.flatnonzero(source.kept))
+    if source.tokens is None and not ids.is_floating_point():
+        source = Positions(token_names(tokenizer, ids[0, list(kept)].tolist()))
+    tokens, origin = name_positions(model, {}, source, len(kept))
+    read_at = _read_at(model, tokenizer, fields, ids, kept, position)
+    keeps = "logits_to_keep" in _parameters(model) and not has_decoder(model)
+    if read_at is not None and keeps and "logits_to_keep" not in fields:
+        # From there on only: logits of a vocabulary at every position take much memory.
+        fields = {**fields, "logits_to_keep": ids.shape[1] - read_at}
+    given = position is not None
+    return SingleInput(fields, main, kept, tokens, origin, source.text, read_at, given)
 
-    model: nn.Module
-    tokenizer: Any
-    position: int | None  # chosen by the caller
-    mask: int | None  # the id of the mask token
-    generates: bool  # whether its last output is the next token
-    keeps_logits: bool  # whether it can compute the last logits only
 
-    @classmethod
-    def of(cls, model: nn.Module, tokenizer: Any, position: int | None) -> _Reader:
-        if position is not None:
-            position = checks.as_int(position, "position")
-        mask = None
-        if tokenizer is not None:
-            mask = getattr(inner_tokenizer(tokenizer), "mask_token_id", None)
-        generates = getattr(model, "can_generate", None)
-        return cls(
-            model,
-            tokenizer,
-            position,
-            mask=mask,
-            generates=generates is not None and bool(generates()),
-            keeps_logits="logits_to_keep" in _parameters(model) and not has_decoder(model),
-        )
-
-    def read(self, fields: dict[str, Any], main: str, source: Positions) -> SingleInput:
-        ids: Tensor = fields[main]
-        kept = tuple(range(ids.shape[1]))
-        if source.kept is not None:
-            kept = tuple(int(place) for place in np.flatnonzero(source.kept))
-        if source.tokens is None and not ids.is_floating_point():
-            source = Positions(token_names(self.tokenizer, ids[0, list(kept)].tolist()))
-        tokens, origin = name_positions(self.model, {}, source, len(kept))
-        read_at = self._read_at(fields, ids, kept)
-        if read_at is not None and self.keeps_logits and "logits_to_keep" not in fields:
-            # From there on only: logits of a vocabulary at every position take much memory.
-            fields = {**fields, "logits_to_keep": ids.shape[1] - read_at}
-        given = self.position is not None
-        return SingleInput(fields, main, kept, tokens, origin, source.text, read_at, given)
-
-    def _read_at(self, fields: dict[str, Any], ids: Tensor, kept: tuple[int, ...]) -> int | None:
-        """The position the caller chose, that of the mask, or the last of a model that writes."""
-        decoder = fields.get("decoder_input_ids")
-        places = kept if decoder is None else tuple(range(decoder.shape[1]))
-        if self.position is not None:
-            if not 0 <= self.position < len(places):
-                raise InputError(
-                    f"position: expected 0 to {len(places) - 1} for this input, got {self.position}"
-                )
-            return places[self.position]
-        if decoder is not None:
-            return places[-1]
-        if self.mask is not None and not ids.is_floating_point():
-            row = ids[0].tolist()
-            masked = [place for place in kept if row[place] == self.mask]
-            if masked:
-                return masked[0] if len(masked) == 1 else None
-        return places[-1] if self.generates else None
+def _read_at(
+    model: nn.Module,
+    tokenizer: Any,
+    fields: dict[str, Any],
+    ids: Tensor,
+    kept: tuple[int, ...],
+    position: int | None,
+) -> int | None:
+    """Return the chosen position, that of the mask, or the last one of a model that generates."""
+    decoder = fields.get("decoder_input_ids")
+    places = kept if decoder is None else tuple(range(decoder.shape[1]))
+    if position is not None:
+        if not 0 <= checks.as_int(position, "position") < len(places):
+            raise InputError(
+                f"position: expected 0 to {len(places) - 1} for this input, got {position}"
+            )
+        return places[position]
+    if decoder is not None:
+        return places[-1]
+    inner = None if tokenizer is None else inner_tokenizer(tokenizer)
+    mask = getattr(inner, "mask_token_id", None)
+    if mask is not None and not ids.is_floating_point():
+        row = ids[0].tolist()
+        masked = [place for place in kept if row[place] == mask]
+        if masked:
+            return masked[0] if len(masked) == 1 else None
+    return places[-1] if getattr(model, "can_generate", bool)() else None

@@ -11,10 +11,8 @@ from attnflow.errors import InputError
 from attnflow.importance._ablation import token_id
 from attnflow.importance._batches import Variant, batches
 from attnflow.importance._embeddings import Change, Leaf, changed_embeddings, gradient
-from attnflow.importance._inputs import SingleInput, single_inputs
 from attnflow.importance._passes import Logits, evaluation, read_logits
 from attnflow.importance._scorer import Scorer
-from attnflow.models.inputs import unwrap_compiled
 from attnflow.types import Importance
 
 if TYPE_CHECKING:
@@ -24,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor, nn
 
+    from attnflow.importance._inputs import SingleInput
     from attnflow.importance._scorer import Score
     from attnflow.importance._settings import Baseline, IntegratedGradientsSettings, Several
     from attnflow.importance._target import Target
@@ -91,44 +90,37 @@ def integrated_gradients(
     >>> i.values.round(6), i.settings["input_score"]
     (array([4., 4.]), 8.0)
     """
-    model = unwrap_compiled(model)
     steps = checks.as_int(steps, "steps")
     if steps < 1:
         raise InputError(f"steps must be 1 or more, got {steps}")
-    inputs, single = single_inputs(model, tokenizer, text, position=position, truncate=truncate)
-    scorer = Scorer.of(model, tokenizer, score=score, target=target, count=len(inputs))
+    scorer = Scorer.of(model, tokenizer, text, score, target, position=position, truncate=truncate)
     token = None
     if baseline != "zero":
-        token, _ = token_id(model, tokenizer, baseline, inputs, name="baseline")
+        token, _ = token_id(scorer, baseline, name="baseline")
     made = {"baseline": baseline, "steps": steps}
     results: list[Importance] = []
-    with evaluation(model, gradients=True):
-        for number, item in enumerate(inputs):
-            values, settings = _integrate(scorer, inputs, number, token, steps, batch_size)
+    with evaluation(scorer.model, gradients=True):
+        for number, item in enumerate(scorer.inputs):
+            values, settings = _integrate(scorer, number, token, steps, batch_size)
             settings |= made
             results.append(
                 Importance(values, item.tokens, "integrated_gradients", settings, item.origin)
             )
-    return results[0] if single else results
+    return scorer.one_or_all(results)
 
 
 def _integrate(
-    scorer: Scorer,
-    inputs: Sequence[SingleInput],
-    number: int,
-    token: int | None,
-    steps: int,
-    batch_size: int | None,
+    scorer: Scorer, number: int, token: int | None, steps: int, batch_size: int | None
 ) -> tuple[NDArray[np.float64], dict[str, Any]]:
     """Return the values of one input, and their settings."""
     import torch
 
-    model, item = scorer.model, inputs[number]
-    end, logits = _look_up(model, inputs, Variant(number))
-    (found,) = scorer.target_scores(logits, inputs, [number])
+    model, inputs, item = scorer.model, scorer.inputs, scorer.inputs[number]
+    end, logits = _look_up(scorer, Variant(number))
+    (found,) = scorer.target_scores(logits, [number])
     start = torch.zeros_like(end)
     if token is not None:
-        start, _ = _look_up(model, inputs, Variant(number, item.kept), replacement=token)
+        start, _ = _look_up(scorer, Variant(number, item.kept), replacement=token)
 
     points, weights = np.polynomial.legendre.leggauss(steps)
     points, weights = (points + 1) / 2, weights / 2  # from [-1, 1] to [0, 1]
@@ -158,9 +150,7 @@ def _logits(
         return read_logits(model, changed, inputs)
 
 
-def _look_up(
-    model: nn.Module, inputs: Sequence[SingleInput], variant: Variant, *, replacement: int = 0
-) -> tuple[Tensor, Logits]:
+def _look_up(scorer: Scorer, variant: Variant, *, replacement: int = 0) -> tuple[Tensor, Logits]:
     """Return the embeddings (1, position, width) that a model looks up, and its logits for them."""
     import torch
 
@@ -170,6 +160,7 @@ def _look_up(
         found.append(embeddings.detach())
         return embeddings
 
+    model, inputs = scorer.model, scorer.inputs
     [(_, fields)] = batches(model, inputs, [variant], batch_size=1, replacement=replacement)
     with torch.no_grad():
         logits = _logits(model, fields, [inputs[variant.input]], catch)

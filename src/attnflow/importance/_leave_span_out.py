@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, overload
 from attnflow._internal import checks, words
 from attnflow.errors import InputError
 from attnflow.importance._ablation import score_changes, token_id
-from attnflow.importance._inputs import single_inputs
 from attnflow.importance._scorer import Scorer
-from attnflow.models.inputs import unwrap_compiled
 from attnflow.types import Importance, Origin, Span, word_names
 
 if TYPE_CHECKING:
@@ -96,22 +94,19 @@ def leave_span_out(
     >>> i.tokens, i.values
     (('old key', 'the'), array([2., 0.]))
     """
-    model = unwrap_compiled(model)
     if not isinstance(cast("object", text), str | list | tuple):
         raise InputError(
             f"text: expected a str or a list of them, since spans are characters, got "
             f"{type(text).__name__}"
         )
-    inputs, single = single_inputs(model, tokenizer, text, position=position, truncate=truncate)
-    scorer = Scorer.of(model, tokenizer, score=score, target=target, count=len(inputs))
-    number, name = token_id(model, tokenizer, replace, inputs)
-    chosen = _spans_of(spans, inputs, single=single)
+    scorer = Scorer.of(model, tokenizer, text, score, target, position=position, truncate=truncate)
+    number, name = token_id(scorer, replace)
+    chosen = _spans_of(spans, scorer)
     changes = score_changes(
         scorer,
-        inputs,
         [
             [tuple(item.kept[piece] for piece in word.pieces) for word in own]
-            for item, own in zip(inputs, chosen, strict=True)
+            for item, own in zip(scorer.inputs, chosen, strict=True)
         ],
         replacement=number,
         batch_size=batch_size,
@@ -127,25 +122,21 @@ def leave_span_out(
             {**found.settings, **made},
             Origin(spans=tuple(word.span for word in own), text=item.text),
         )
-        for item, own, (values, found) in zip(inputs, chosen, changes, strict=True)
+        for item, own, (values, found) in zip(scorer.inputs, chosen, changes, strict=True)
     ]
-    return results[0] if single else results
+    return scorer.one_or_all(results)
 
 
-def _spans_of(
-    spans: object, inputs: Sequence[SingleInput], *, single: bool
-) -> list[list[words.Word]]:
+def _spans_of(spans: object, scorer: Scorer) -> list[list[words.Word]]:
     """Return the spans of each text with the tokens that belong to them."""
     if spans == "words":
-        return [words.group_tokens(_token_spans(item), item.text) for item in inputs]
+        return [words.group_tokens(_token_spans(item), item.text) for item in scorer.inputs]
     if isinstance(spans, str) or not isinstance(spans, Iterable):
         raise InputError(f"spans: expected 'words' or a list of (start, end), got {spans!r}")
-    lists: list[Any] = [spans] if single else list(cast("Iterable[Any]", spans))
-    if len(lists) != len(inputs):
-        raise InputError(
-            f"spans: expected {len(inputs)} lists, one for each text, got {len(lists)}"
-        )
-    return [_of_text(own, item) for own, item in zip(lists, inputs, strict=True)]
+    lists: list[Any] = [spans] if scorer.single else list(cast("Iterable[Any]", spans))
+    if len(lists) != (count := len(scorer.inputs)):
+        raise InputError(f"spans: expected {count} lists, one for each text, got {len(lists)}")
+    return [_of_text(own, item) for own, item in zip(lists, scorer.inputs, strict=True)]
 
 
 def _token_spans(item: SingleInput) -> tuple[Span | None, ...]:

@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 from attnflow.errors import InputError
 from attnflow.importance._batches import Variant, batches
-from attnflow.importance._inputs import single_inputs
 from attnflow.importance._passes import evaluation, read_logits
 from attnflow.importance._prediction import Prediction
 from attnflow.importance._scorer import Scorer
-from attnflow.models.inputs import unwrap_compiled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
 
     from attnflow.importance._inputs import SingleInput
     from attnflow.importance._passes import Logits
-    from attnflow.importance._settings import PassSettings, PredictAmongSettings, Several
+    from attnflow.importance._settings import PassSettings, Several
     from attnflow.importance._target import Classes
     from attnflow.models.inputs import ModelInput
 
@@ -89,7 +87,9 @@ def predict_among(
     tokenizer: Any,
     text: str,
     answers: Sequence[str],
-    **settings: Unpack[PredictAmongSettings],
+    *,
+    after_space: bool = False,
+    **settings: Unpack[PassSettings],
 ) -> Prediction: ...
 @overload
 def predict_among(
@@ -97,7 +97,9 @@ def predict_among(
     tokenizer: Any,
     text: Several,
     answers: Sequence[str],
-    **settings: Unpack[PredictAmongSettings],
+    *,
+    after_space: bool = False,
+    **settings: Unpack[PassSettings],
 ) -> list[Prediction]: ...
 def predict_among(
     model: nn.Module,
@@ -145,9 +147,9 @@ def predict_among(
 def _predict(
     model: nn.Module, tokenizer: Any, text: ModelInput, choose: Choose, **passes: Any
 ) -> Prediction | list[Prediction]:
-    model, batch_size = unwrap_compiled(model), passes.pop("batch_size")
-    inputs, single = single_inputs(model, tokenizer, text, **passes)
-    scorer = Scorer.of(model, tokenizer, score="probability", target=None, count=len(inputs))
+    batch_size = passes.pop("batch_size")
+    scorer = Scorer.of(model, tokenizer, text, **passes)
+    model, inputs = scorer.model, scorer.inputs
     rows = [Variant(number) for number in range(len(inputs))]
     found: dict[int, Prediction] = {}
     with evaluation(model, gradients=False):
@@ -155,8 +157,7 @@ def _predict(
             own = [inputs[number] for number in numbers]
             made = predictions(scorer, read_logits(model, fields, own), own, choose)
             found |= dict(zip(numbers, made, strict=True))
-    results = [found[number] for number in range(len(inputs))]
-    return results[0] if single else results
+    return scorer.one_or_all([found[number] for number in range(len(inputs))])
 
 
 def predictions(

@@ -93,15 +93,15 @@ def choose_reduce(
     if reduce not in (None, "sum"):
         return [reduce] * len(found)
     zero = _sums_are_zero(model)
-    each = [_is_zero(item) if zero is None else zero for item in found]
-    if any(each) and (reduce == "sum" or signed):
+    zeros = [_is_zero(item) if zero is None else zero for item in found]
+    if any(zeros) and (reduce == "sum" or signed):
         instead = 'reduce="input"' if signed else 'reduce="norm" or reduce="input"'
         raise InputError(
             f"the gradient of {type(model).__name__} sums to zero over the dimensions of every "
             "embedding, as in all models that read embeddings through LayerNorm, so that the sum "
-            f"tells nothing; use {instead}"
+            f"says nothing; use {instead}"
         )
-    return ["norm" if zero else "sum" for zero in each]
+    return ["norm" if zero else "sum" for zero in zeros]
 
 
 def _sums_are_zero(model: nn.Module) -> bool | None:

@@ -14,20 +14,23 @@ difference
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
 
 from attnflow.errors import InputError
+from attnflow.importance._inputs import SingleInput, single_inputs
 from attnflow.importance._target import Classes, OneTarget, Target, targets_for
+from attnflow.models.inputs import unwrap_compiled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from torch import Tensor, nn
 
-    from attnflow.importance._inputs import SingleInput
     from attnflow.importance._passes import Logits
+    from attnflow.models.inputs import ModelInput
 
 Score: TypeAlias = Literal["probability", "logit", "difference"]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,26 +45,41 @@ class TargetScore:
 
 @dataclass(frozen=True, slots=True)
 class Scorer:
-    """Computes the scores of targets, one target for each of several inputs."""
+    """A model, its inputs, and the score of a target for each of them."""
 
     model: nn.Module
     tokenizer: Any
+    inputs: list[SingleInput]
+    single: bool  # whether the caller passed one text
     score: Score
     targets: tuple[OneTarget, ...]
 
     @classmethod
     def of(
-        cls, model: nn.Module, tokenizer: Any, *, score: object, target: Target, count: int
+        cls,
+        model: nn.Module,
+        tokenizer: Any,
+        text: ModelInput,
+        score: object = "probability",
+        target: Target = None,
+        *,
+        position: int | None = None,
+        truncate: bool = False,
     ) -> Scorer:
-        """Return the scorer for `count` inputs."""
+        """Return the scorer for what callers pass."""
+        model = unwrap_compiled(model)
+        inputs, single = single_inputs(model, tokenizer, text, position=position, truncate=truncate)
         for known in get_args(Score):
             if isinstance(score, str) and score == known:
-                return cls(model, tokenizer, known, targets_for(target, count))
+                targets = targets_for(target, len(inputs))
+                return cls(model, tokenizer, inputs, single, known, targets)
         raise InputError(f"score: expected one of {', '.join(get_args(Score))}, got {score!r}")
 
-    def target_scores(
-        self, logits: Logits, inputs: Sequence[SingleInput], numbers: Sequence[int]
-    ) -> list[TargetScore]:
+    def one_or_all(self, results: list[T]) -> T | list[T]:
+        """Return one result for one text, else the list."""
+        return results[0] if self.single else results
+
+    def target_scores(self, logits: Logits, numbers: Sequence[int]) -> list[TargetScore]:
         """Return the targets of the inputs of these numbers, from the logits of these inputs."""
         if not numbers:
             return []
@@ -70,7 +88,7 @@ class Scorer:
         classes = self.classes(logits)
         found: list[TargetScore] = []
         for row, number in zip(values, numbers, strict=True):
-            given, item = self.targets[number], inputs[number]
+            given, item = self.targets[number], self.inputs[number]
             target = int(row.argmax()) if given is None else classes.number(given)
             other = _best_other(row, target)
             score = float(self._scored(row[None], [target], [other])[0])

@@ -58,9 +58,3 @@ class IntegratedGradientsSettings(TargetSettings, total=False):
 
     baseline: Baseline
     steps: int
-
-
-class PredictAmongSettings(PassSettings, total=False):
-    """Settings of `predict_among`."""
-
-    after_space: bool
