@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
 
 from attnflow._internal.html_table import html_table
+from attnflow._internal.records import Record
 from attnflow.errors import InputError
 
 # So that the table fits on a notebook page. Chosen.
 _ROWS_SHOWN = 30
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Prediction:
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Prediction(Record):
     """What a model predicts for one input, with probabilities.
 
     Parameters
@@ -53,15 +52,7 @@ class Prediction:
             raise InputError(
                 f"label: expected one with a probability ({', '.join(given)}), got {self.label!r}"
             )
-        object.__setattr__(self, "probabilities", MappingProxyType(given))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # Through the constructor, since a read-only mapping cannot be pickled.
-        make = functools.partial(type(self), self.label, dict(self.probabilities), self.position)
-        return make, ()
-
-    def __hash__(self) -> int:
-        return hash((self.label, self.position))
+        self._set(probabilities=MappingProxyType(given))
 
     def __repr__(self) -> str:
         at = "" if self.position is None else f", position={self.position}"
