@@ -190,12 +190,15 @@ def test_each_release_in_the_changelog_begins_with_numbers_changed() -> None:
         assert first == "### Numbers changed"
 
 
-def test_the_map_in_architecture_names_every_module() -> None:
+def test_architecture_is_short_and_names_every_module_and_package() -> None:
     architecture = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     folder = ROOT / "src" / "attnflow"
-    names = [f"{path.parent.name}/" for path in folder.glob("*/__init__.py")]
-    names += [path.name for path in folder.glob("*.py")]
-    assert [name for name in names if name not in architecture] == []
+    names = {f"{path.parent.name}/" for path in folder.glob("**/__init__.py")} - {"attnflow/"}
+    names |= {path.name for path in folder.glob("**/*.py")}
+    assert [name for name in sorted(names) if f"{name}`" not in architecture] == []
+    modules = set(re.findall(r"`([\w/]+\.py)`", architecture))
+    assert [m for m in modules if not any(folder.glob(f"**/{m}"))] == []
+    assert len(architecture.splitlines()) <= 120
 
 
 def test_every_install_that_may_bring_torch_is_constrained() -> None:

@@ -131,6 +131,8 @@ class LayerTable(Record):
         std
             Whether standard deviations are printed: mean ± standard deviation.
 
+        Examples
+        --------
         >>> t = LayerTable([[[0.2]], [[0.4]]], ["raw"], [1], ["a b", "c d"])
         >>> print(t.markdown({"raw": [(0.69, 0.27)]}))
         |            |          L1 |
