@@ -33,19 +33,21 @@ def offline(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFa
 @pytest.mark.parametrize(
     ("figure", "kind"), [("figure-1", "svg"), ("figure-2", "pdf"), ("figure-3", "png")]
 )
-def test_a_figure_is_written_and_told(run: Run, tmp_path: Path, figure: str, kind: str) -> None:
+def test_a_figure_is_written_and_its_predictions_are_printed(
+    run: Run, tmp_path: Path, figure: str, kind: str
+) -> None:
     out = tmp_path / "new"
     result = run("reproduce", figure, "--out", out, "--format", kind)
     assert result.exit_code == 0, result.stderr
-    *told, last = result.stdout.splitlines()
+    *predictions, last = result.stdout.splitlines()
     assert last == f"wrote {out / figure}.{kind}"
-    assert told[0].startswith("The key to the cabinets <?>: singular 0.9")
-    assert len(told) == (1 if figure == "figure-1" else 3)
+    assert predictions[0].startswith("The key to the cabinets <?>: singular 0.9")
+    assert len(predictions) == (1 if figure == "figure-1" else 3)
     assert (out / f"{figure}.{kind}").read_bytes().startswith(HEADS[kind])
     assert len(list(out.iterdir())) == 1
 
 
-def test_svg_is_written_unless_told_otherwise(run: Run, tmp_path: Path) -> None:
+def test_svg_is_the_default_format(run: Run, tmp_path: Path) -> None:
     assert run("reproduce", "figure-1", "--out", tmp_path).exit_code == 0
     assert [path.name for path in tmp_path.iterdir()] == ["figure-1.svg"]
 
@@ -60,7 +62,7 @@ def test_figure_4_takes_any_masked_language_model(run: Run, tmp_path: Path, bert
     assert last == f"wrote {tmp_path / 'figure-4.svg'}"
 
 
-def test_figure_4_takes_a_sentence_of_ones_own(run: Run, tmp_path: Path, bert: Path) -> None:
+def test_figure_4_takes_another_sentence(run: Run, tmp_path: Path, bert: Path) -> None:
     own = ["--sentence", "John talked to Mary of [MASK] book"]
     own += ["--candidates", "John, Mary", "--pronouns", "his,her"]
     result = run("reproduce", "figure-4", "--model", bert, "--out", tmp_path, *own)
@@ -109,10 +111,10 @@ def test_the_default_model_may_be_in_the_cache(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "told"),
+    ("arguments", "code", "message"),
     [
-        (["figure-1", "--out", "no/such"], 2, "no folder"),
-        (["figure-1", "--out", "file"], 2, "is a file"),
+        (["figure-1", "--out", "no/such"], 2, "does not exist"),
+        (["figure-1", "--out", "file"], 2, "got the file 'file'"),
         (["figure-1", "--out", "x" * 300], 2, "cannot be a folder"),
         (["figure-1", "--format", "gif"], 2, "--format"),
         (["figure-1", "--model", "."], 1, "not a verb-number model"),
@@ -126,25 +128,25 @@ def test_the_default_model_may_be_in_the_cache(
         (["figure-5"], 2, "figure-5"),
     ],
 )
-def test_bad_input_is_told_before_any_work(
+def test_bad_input_is_an_error_before_any_work(
     run: Run,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     arguments: list[str],
     code: int,
-    told: str,
+    message: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     _ = (tmp_path / "file").write_text("")
     result = run("reproduce", *arguments)
     assert result.exit_code == code
-    assert told in " ".join(result.stderr.split())
+    assert message in " ".join(result.stderr.split())
     assert "Traceback" not in result.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 @pytest.mark.parametrize("figure", ["figure-1", "figure-4"])
-def test_a_missing_matplotlib_is_told_first(
+def test_a_missing_matplotlib_is_an_error_before_any_work(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, figure: str
 ) -> None:
     find: Any = importlib.util.find_spec

@@ -1,4 +1,4 @@
-"""`attnflow reproduce`: tables beside the paper's, on few generated sentences."""
+"""`attnflow reproduce`: tables with the paper's numbers, on few generated sentences."""
 
 import csv
 import json
@@ -15,12 +15,12 @@ FEW = ["--samples", 5]
 
 
 @pytest.mark.parametrize("table", ["table-1", "table-2"])
-def test_tables_are_printed_beside_the_papers(run: Run, table: str) -> None:
+def test_tables_are_printed_with_the_papers_numbers(run: Run, table: str) -> None:
     result = run("reproduce", table, *FEW)
     assert result.exit_code == 0, result.stderr
     title, *lines = result.stdout.splitlines()
     assert title.startswith(f"Table {table[-1]}: ")
-    assert title.endswith("5 generated sentences (no --data came)")
+    assert title.endswith("5 generated sentences (no --data)")
     names = [line.split("|")[1].strip() for line in lines if line.startswith("| ")]
     assert names == ["", "raw", "raw, paper", "rollout", "rollout, paper", "flow", "flow, paper"]
     assert {"table-1": "0.69 ± 0.27", "table-2": "0.53 ± 0.33"}[table] in result.stdout
@@ -68,7 +68,7 @@ def test_subjects_have_shares_for_methods_and_importance(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "told"),
+    ("arguments", "code", "message"),
     [
         (["table-1", "--out", "table.txt"], 2, "must end in .md"),
         (["table-1", "--out", "no/such/table.md"], 2, "no folder"),
@@ -80,18 +80,18 @@ def test_subjects_have_shares_for_methods_and_importance(run: Run) -> None:
         (["table-9"], 2, "table-9"),
     ],
 )
-def test_bad_input_is_told_before_any_work(
+def test_bad_input_is_an_error_before_any_work(
     run: Run,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     arguments: list[str],
     code: int,
-    told: str,
+    message: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     result = run("reproduce", *arguments)
     assert result.exit_code == code
-    assert told in result.stderr
+    assert message in result.stderr
     assert "Traceback" not in result.stderr
     assert list(tmp_path.iterdir()) == []
 

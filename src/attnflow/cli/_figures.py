@@ -1,4 +1,4 @@
-"""`attnflow reproduce figure-1` to `figure-4`: the figures of the paper as files."""
+"""`attnflow reproduce figure-1` to `figure-4`: write the figures of the paper to files."""
 
 import importlib.util
 from collections.abc import Callable
@@ -19,14 +19,14 @@ from attnflow.errors import InputError
 _BERT = "bert-base-uncased"  # the paper's
 
 Out: TypeAlias = Annotated[
-    Path, typer.Option(metavar="DIR", help="Folder for the picture; made where it is missing.")
+    Path, typer.Option(metavar="DIR", help="Folder for the figure; created if missing.")
 ]
-Format: TypeAlias = Annotated[plot.Format, typer.Option("--format", help="Of the picture.")]
+Format: TypeAlias = Annotated[plot.Format, typer.Option("--format", help="Format of the figure.")]
 Model: TypeAlias = Annotated[
     Path | None,
     typer.Option(
         metavar="FOLDER",
-        help="A model of attnflow train verb-number.  [default: the one that comes with attnflow]",
+        help="Folder of a model of attnflow train verb-number.  [default: the shipped model]",
     ),
 ]
 
@@ -58,20 +58,22 @@ def figure_4(
         str,
         typer.Option(
             metavar="MODEL",
-            help="Folder of a masked language model or a decoder, or the id of one on the hub. The "
-            "default is taken from a folder of that name or the cache of the hub.",
+            help="Folder or hub id of a masked language model or a decoder. The default is loaded "
+            "from a folder of that name or from the cache of the hub.",
         ),
     ] = _BERT,
     sentence: Annotated[
         str | None,
         typer.Option(
             metavar="TEXT",
-            help="A sentence with [MASK] in the place of a pronoun.  [default: the paper's two]",
+            help="A sentence with [MASK] at the position of a pronoun.  [default: the paper's two]",
         ),
     ] = None,
     candidates: Annotated[
         str | None,
-        typer.Option(metavar="A,B", help="Whom the pronoun may refer to; with --sentence."),
+        typer.Option(
+            metavar="A,B", help="The words that the pronoun may refer to; with --sentence."
+        ),
     ] = None,
     pronouns: Annotated[
         str | None,
@@ -81,10 +83,10 @@ def figure_4(
     remote_code: RemoteCode = False,
     device: Device = None,
 ) -> None:
-    """Figure 4: whom a pronoun refers to, by attention and by the model's own answer.
+    """Figure 4: pronoun resolution by attention and by the prediction of the model.
 
-    Attention from the place of the pronoun to two candidates at all layers, beside the
-    probabilities of two pronouns. A decoder reads the words before the pronoun and writes it next.
+    Attention from the position of the pronoun to two candidates at all layers, and the
+    probabilities of two pronouns. A decoder predicts the pronoun from the words before it.
     """
     plot.require_matplotlib()
     path = _path(out, "figure-4", kind)
@@ -93,8 +95,8 @@ def figure_4(
     with loading("drawing", model) as progress, naming_options("a shorter sentence"):
         loaded = _language_model(model, settings)
         progress(0, 1)
-        drawing = paper.figure_4(loaded.model, loaded.tokenizer, sentences)
-    _write(drawing, path)
+        figure = paper.figure_4(loaded.model, loaded.tokenizer, sentences)
+    _write(figure, path)
 
 
 def _verb_number(
@@ -105,31 +107,31 @@ def _verb_number(
     with loading("drawing") as progress:
         loaded = paper.load(model)
         progress(0, 1)
-        drawing = draw(loaded.model, loaded.tokenizer)
-    _write(drawing, path)
+        figure = draw(loaded.model, loaded.tokenizer)
+    _write(figure, path)
 
 
 def _path(out: Path, name: str, kind: str) -> Path:
-    """Where the picture goes, if something can be there."""
+    """Return the path of the figure; raise an error if it cannot be written."""
     try:
         if out.exists() and not out.is_dir():
-            raise wrong("--out", f"{str(out)!r} is a file; a folder is wanted")
+            raise wrong("--out", f"expected a folder, got the file {str(out)!r}")
         if not out.is_dir() and not out.parent.is_dir():
-            raise wrong("--out", f"there is no folder {str(out.parent)!r}")
+            raise wrong("--out", f"the folder {str(out.parent)!r} does not exist")
     except OSError as reason:  # a name that is too long
-        raise wrong("--out", f"it cannot be a folder: {reason.strerror}") from reason
+        raise wrong("--out", f"cannot be a folder: {reason.strerror}") from reason
     return out / f"{name}.{kind}"
 
 
-def _write(drawing: paper.PaperFigure, path: Path) -> None:
+def _write(figure: paper.PaperFigure, path: Path) -> None:
     try:
         path.parent.mkdir(exist_ok=True)
     except OSError as reason:
         raise InputError(
-            f"the folder {path.parent} cannot be made: {reason.strerror}; choose another for --out"
+            f"the folder {path.parent} cannot be created: {reason.strerror}. Choose another --out"
         ) from reason
-    plot.save(drawing.figure, path)
-    for line in drawing.predictions:
+    plot.save(figure.figure, path)
+    for line in figure.predictions:
         typer.echo(printable(line))
     typer.echo(f"wrote {path}")
 
@@ -140,14 +142,14 @@ def _sentences(
     if sentence is None:
         for option, value in (("--candidates", candidates), ("--pronouns", pronouns)):
             if value is not None:
-                raise wrong(option, "it is about a sentence of your own; give --sentence too")
+                raise wrong(option, "needs --sentence")
         return paper.FIGURE_4
     text = encodable(sentence, option="--sentence")
     pairs: list[tuple[str, str]] = []
     for option, value in (("--candidates", candidates), ("--pronouns", pronouns)):
         words = tuple(word.strip() for word in (value or "").split(","))
         if len(words) != 2 or not all(words) or len(set(words)) < 2:
-            raise wrong(option, f"got {value!r}; two words are wanted, as in his,her")
+            raise wrong(option, f"expected two different words such as his,her, got {value!r}")
         pairs.append((encodable(words[0], option=option), encodable(words[1], option=option)))
     try:
         return (paper.PronounSentence(text, pairs[0], pairs[1]),)
@@ -162,9 +164,9 @@ def _language_model(name: str, settings: dict[str, Any]) -> models.Loaded:
 
 
 def _cached(name: str) -> str:
-    """The folder of a model in the cache of the hub; no network is asked."""
+    """Return the folder of a model in the cache of the hub, without network access."""
     if importlib.util.find_spec("huggingface_hub") is None:
-        return name  # it comes with transformers: loading says what to install
+        return name  # a dependency of transformers: loading names what to install
     from huggingface_hub import try_to_load_from_cache
 
     for known in (name, f"google-bert/{name}"):
@@ -172,7 +174,7 @@ def _cached(name: str) -> str:
         if isinstance(found, str):
             return str(Path(found).parent)
     raise InputError(
-        f"figure-4 needs a language model, and {name} is neither a folder here nor in the cache of "
-        f"the hub; fetch it with hf download google-bert/{name}, or give --model with the folder "
-        "or id of a masked language model or a decoder"
+        f"{name} is neither a folder here nor in the cache of the hub. Download it with "
+        f"hf download google-bert/{name}, or pass --model with the folder or hub id of a masked "
+        "language model or a decoder"
     )

@@ -1,4 +1,4 @@
-"""`attnflow reproduce`: the paper's tables, beside the paper's numbers, and its figures."""
+"""`attnflow reproduce`: the tables of the paper with the paper's numbers, and its figures."""
 
 import json
 import time
@@ -22,32 +22,33 @@ from attnflow.types import check_table_path, nan_to_none
 
 app = typer.Typer(
     name="reproduce",
-    help="The tables of the paper, computed anew and printed beside the paper's numbers, and its "
-    "figures, drawn anew.",
+    help="Compute the tables of the paper, printed with the paper's numbers, and draw its figures.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 
-# Chosen: an hour of work. More can be asked of files, which have an end.
-_GENERATED_AT_MOST = 100_000
+# Chosen: an hour of computation. Sentences from files have no limit.
+_MAX_GENERATED = 100_000
 
 Samples: TypeAlias = Annotated[
-    int, typer.Option(min=1, metavar="N", help="Sentences to take; all where there are fewer.")
+    int, typer.Option(min=1, metavar="N", help="Number of sentences; all if there are fewer.")
 ]
 Model: TypeAlias = Annotated[
     Path | None,
     typer.Option(
         metavar="FOLDER",
-        help="A model of attnflow train verb-number.  [default: the one that comes with attnflow]",
+        help="Folder of a model of attnflow train verb-number.  [default: the shipped model]",
     ),
 ]
-Seed: TypeAlias = Annotated[int, typer.Option(min=0, metavar="N", help="Chooses the sentences.")]
+Seed: TypeAlias = Annotated[
+    int, typer.Option(min=0, metavar="N", help="Random seed of the sample of sentences.")
+]
 Out: TypeAlias = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="Write the table to this .md, .csv or .parquet file as well, and the numbers of every "
-        "sentence beside it (FILE.sentences.csv or .parquet).",
+        help="Also write the table to this .md, .csv or .parquet file, and the values of every "
+        "sentence to FILE.sentences.csv or .parquet.",
     ),
 ]
 Json: TypeAlias = Annotated[
@@ -66,20 +67,20 @@ def table_1(
     replace: Annotated[
         Literal["unk", "mask", "pad"],
         typer.Option(
-            help="What stands for a word that is blanked out: unk, which training never showed, as "
-            "in the paper; mask, which it showed in the place of hidden words; pad."
+            help="The token that replaces a blanked-out word: unk, which does not occur in "
+            "training, as in the paper; mask, which replaces words in training; pad."
         ),
     ] = "unk",
     out: Out = None,
     as_json: Json = False,
 ) -> None:
-    """Table 1: token attention of CLS against blank-out, by layer.
+    """Table 1: rank correlation of the token attention of CLS with blank-out, by layer.
 
     Spearman's rank correlation over the tokens of a sentence; mean ± standard deviation over
     sentences.
     """
-    made = _Making(samples, data, model, seed, out, as_json)
-    made.table(
+    command = _Command(samples, data, model, seed, out, as_json)
+    command.table(
         "Table 1: rank correlation with blank-out",
         partial(paper.agreement_table, measure="blank_out", replace=replace),
         paper.TABLE_1,
@@ -98,19 +99,19 @@ def table_2(
         Literal["norm", "input"],
         typer.Option(
             help="How the gradient of a word becomes one number: its norm, or its product with the "
-            "embedding. The sum, which the paper's code takes, is zero in this model."
+            "embedding. The sum, which the paper's code uses, is zero in this model."
         ),
     ] = "norm",
     out: Out = None,
     as_json: Json = False,
 ) -> None:
-    """Table 2: token attention of CLS against input gradients, by layer.
+    """Table 2: rank correlation of the token attention of CLS with input gradients, by layer.
 
     Spearman's rank correlation over the tokens of a sentence; mean ± standard deviation over
     sentences.
     """
-    made = _Making(samples, data, model, seed, out, as_json)
-    made.table(
+    command = _Command(samples, data, model, seed, out, as_json)
+    command.table(
         "Table 2: rank correlation with input gradients",
         partial(paper.agreement_table, measure="input_gradient", reduce=reduce),
         paper.TABLE_2,
@@ -128,14 +129,14 @@ def subject(
     out: Out = None,
     as_json: Json = False,
 ) -> None:
-    """How often the highest-scoring word is the subject; not in the paper.
+    """How often the subject has the highest score; not in the paper.
 
-    For each method and layer, and for blank-out and input gradients, over sentences whose subject
-    is known. The mean is a share from 0 to 1.
+    For each method and layer, and for blank-out and input gradients, over sentences with a known
+    subject. The mean is a share from 0 to 1.
     """
-    made = _Making(samples, data, model, seed, out, as_json)
-    made.table(
-        "Share of sentences whose highest-scoring word is the subject",
+    command = _Command(samples, data, model, seed, out, as_json)
+    command.table(
+        "Share of sentences whose subject has the highest score",
         paper.subject_table,
         None,
         subject=True,
@@ -149,8 +150,8 @@ _ = app.command("figure-4")(figure_4)
 
 
 @dataclass(frozen=True, slots=True)
-class _Making:
-    """What a command was asked for."""
+class _Command:
+    """The options of a table command."""
 
     samples: int
     data: Path | None
@@ -167,17 +168,18 @@ class _Making:
         *,
         subject: bool = False,
     ) -> None:
-        """Compute a table and give it out."""
+        """Compute a table, write it and print it."""
         self._check_out()
-        if self.data is None and self.samples > _GENERATED_AT_MOST:
+        if self.data is None and self.samples > _MAX_GENERATED:
             raise wrong(
                 "--samples",
-                f"without --data it is at most {_GENERATED_AT_MOST} generated sentences",
+                f"expected at most {_MAX_GENERATED} generated sentences, got {self.samples}. Pass "
+                "--data for more",
             )
         start = time.perf_counter()
         with loading("sentences") as progress:
             loaded = paper.load(self.model)
-            sentences, source = self._sentences(subject=subject)
+            sentences, description = self._sentences(subject=subject)
             table = compute(loaded.model, loaded.tokenizer, sentences, progress=progress)
         table = table.with_settings(
             model=SHIPPED if self.model is None else str(self.model),
@@ -185,13 +187,13 @@ class _Making:
             seed=self.seed,
         )
         total = time.perf_counter() - start
-        if self.out is not None:  # before it is printed, perhaps to a reader that is gone
-            beside = table.save(self.out, published, heading=_heading(title, table, source))
-            typer.echo(f"wrote {self.out} and {beside}", err=True)
+        if self.out is not None:  # before printing, which may fail
+            values = table.save(self.out, published, heading=_heading(title, table, description))
+            typer.echo(f"wrote {self.out} and {values}", err=True)
         if self.as_json:
-            typer.echo(json.dumps(_document(title, table, published, source, total)))
+            typer.echo(json.dumps(_document(title, table, published, description, total)))
         else:
-            typer.echo(_printed(title, table, published, source, total))
+            typer.echo(_text(title, table, published, description, total))
 
     def _check_out(self) -> None:
         if self.out is not None:
@@ -201,65 +203,66 @@ class _Making:
                 raise wrong("--out", str(reason)) from reason
 
     def _sentences(self, *, subject: bool) -> tuple[list[paper.Prefix], str]:
-        """Sentences, and in words what they are."""
+        """Return the sentences and a description of them."""
         splits = None if self.data is None else read_splits(self.data)
         found = paper.sample(splits, self.samples, seed=self.seed, subject=subject)
         if not found:
-            known = " whose subject is known" if subject else ""
-            raise InputError(f"{self.data} has no sentence{known} that was not trained on")
-        kind = "generated sentences (no --data came)"
-        if splits is not None:
-            kind = f"held-out sentences of {self.data}"
-        return found, f"{len(found)} {kind}"
+            kind = " with a known subject" if subject else ""
+            raise InputError(
+                f"expected test sentences{kind}, got none in {self.data}. Pass another --data"
+            )
+        if splits is None:
+            return found, f"{len(found)} generated sentences (no --data)"
+        return found, f"{len(found)} test sentences of {self.data}"
 
 
-def _printed(title: str, table: LayerTable, published: Any, source: str, total: float) -> str:
+def _text(title: str, table: LayerTable, published: Any, description: str, total: float) -> str:
     settings: Any = table.settings
     seconds = settings["seconds"]
-    spent = ", ".join(f"{name.replace('_', ' ')} {each:.1f} s" for name, each in seconds.items())
-    # A share of sentences has no spread of its own.
+    parts = ", ".join(f"{name.replace('_', ' ')} {part:.1f} s" for name, part in seconds.items())
+    # The standard deviation of a share says nothing more than the share.
     text = table.markdown(published, std=published is not None)
-    took = f"{total:.1f} s: {spent}; the rest is loading"
-    return "\n\n".join([_heading(title, table, source), text, took])
+    time_line = f"{total:.1f} s: {parts}; the rest is loading"
+    return "\n\n".join([_heading(title, table, description), text, time_line])
 
 
-def _heading(title: str, table: LayerTable, source: str) -> str:
-    """What a table is, and how it was made."""
+def _heading(title: str, table: LayerTable, description: str) -> str:
+    """Return title, sentences and settings of a table."""
     settings: Any = table.settings
-    how = [f"scores of [CLS], heads {settings['heads']}, residual {settings['residual']}"]
+    parts = [f"scores of [CLS], heads {settings['heads']}, residual {settings['residual']}"]
     if "replace" in settings:
-        how.append(f"words blanked out by {settings['replace']}")
+        parts.append(f"blanked-out words replaced by {settings['replace']}")
     if "reduce" in settings:
-        how.append(f"gradients: {_REDUCED[settings['reduce']]}")
-    how.append(f"model {settings['model']}, seed {settings['seed']}")
-    return f"{title}, {source}\n\n{'; '.join(how)}"
+        parts.append(f"gradients: {_REDUCTIONS[settings['reduce']]}")
+    parts.append(f"model {settings['model']}, seed {settings['seed']}")
+    return f"{title}, {description}\n\n{'; '.join(parts)}"
 
 
-_REDUCED = {
-    "norm": "the norm over dimensions, since their sum, which the paper's code takes, is zero in a "
-    "model that reads its embeddings through LayerNorm",
+_REDUCTIONS = {
+    "norm": "the norm over dimensions, since the sum, which the paper's code uses, is zero in a "
+    "model that applies LayerNorm to its embeddings",
     "input": "gradient times embedding",
 }
 
 
 def _document(
-    title: str, table: LayerTable, published: Any, source: str, total: float
+    title: str, table: LayerTable, published: Any, description: str, total: float
 ) -> dict[str, Any]:
     rows = {
         name: {
-            "mean": nan_to_none(table.mean[place]),
-            "std": nan_to_none(table.std[place]),
-            "undefined": table.undefined[place].tolist(),
+            "mean": nan_to_none(table.mean[row]),
+            "std": nan_to_none(table.std[row]),
+            "undefined": table.undefined[row].tolist(),
         }
-        for place, name in enumerate(table.rows)
+        for row, name in enumerate(table.rows)
     }
     document: dict[str, Any] = {
         "title": title,
         "sentences": len(table.texts),
-        "source": source,
+        "source": description,
         "layers": table.layers,
         "rows": rows,
-        "whole": {name: nan_to_none(pair)[0] for name, pair in table.per_text_means.items()},
+        "per_text": {name: nan_to_none(pair)[0] for name, pair in table.per_text_means.items()},
         "settings": json.loads(json.dumps(dict(table.settings), default=dict)),
         "seconds": round(total, 2),
     }
