@@ -159,7 +159,7 @@ def subject_table(
 ) -> LayerTable:
     """Return how often the subject has the highest score, by method and layer.
 
-    CLS and the end marker are left out. `whole` contains the values without a layer: blank-out,
+    CLS and the end marker are left out. `per_text` contains the values without a layer: blank-out,
     input gradients, and "chance", a random word.
 
     Parameters
@@ -179,18 +179,18 @@ def subject_table(
     """
     clock = _Clock()
     values: dict[int, Any] = {}
-    whole: dict[str, dict[int, float]] = {name: {} for name in (*_MEASURES, "chance")}
+    per_text: dict[str, dict[int, float]] = {name: {} for name in (*_MEASURES, "chance")}
     layers: tuple[int, ...] = ()
     for indices, batch in _batches(prefixes, progress):
         for measure, settings in _DEFAULTS.items():
             found = _importance(model, tokenizer, batch, cast("Measure", measure), clock, settings)
             for index, item in zip(indices, found, strict=True):
-                whole[measure][index] = float(_subject_hits(item.values, prefixes[index]))
+                per_text[measure][index] = float(_subject_hits(item.values, prefixes[index]))
         scores = _scores(model, tokenizer, batch, clock)
         for index, by_method in zip(indices, scores, strict=True):
             prefix = prefixes[index]
             values[index] = [_subject_hits(item.scores[:, 0], prefix) for item in by_method]
-            whole["chance"][index] = 1 / len(prefix.words)
+            per_text["chance"][index] = 1 / len(prefix.words)
             layers = by_method[0].layers
     order = range(len(prefixes))
     defaults = {name: value for settings in _DEFAULTS.values() for name, value in settings.items()}
@@ -199,7 +199,7 @@ def subject_table(
         METHODS,
         layers,
         [prefix.text for prefix in prefixes],
-        {name: [by_index[index] for index in order] for name, by_index in whole.items()},
+        {name: [by_index[index] for index in order] for name, by_index in per_text.items()},
         settings={"measure": "subject", **defaults, **_GRAPH, "seconds": clock.seconds},
     )
 
