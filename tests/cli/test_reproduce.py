@@ -70,8 +70,8 @@ def test_subjects_have_shares_for_methods_and_importance(run: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["table-1", "--out", "table.txt"], 2, "must end in .md"),
-        (["table-1", "--out", "no/such/table.md"], 2, "no folder"),
+        (["table-1", "--out", "table.txt"], 2, "ends in .md"),
+        (["table-1", "--out", "no/such/table.md"], 2, "does not exist"),
         (["table-1", "--samples", "0"], 2, "--samples"),
         (["table-1", "--samples", "1000000000"], 2, "at most 100000"),
         (["table-1", "--out", f"{'x' * 300}.md"], 2, "cannot be written"),
