@@ -14,6 +14,11 @@ from attnflow.types import LayerTable
 ATTENTION = af.random_attention(2, 2, 3)
 SETTINGS = {"sizes": [1, 2], "nested": {"onto": 0}}
 RECORDS: list[Any] = [
+    ATTENTION,
+    af.EncoderDecoderAttention(
+        [[[[1.0]]]], [[[[1.0]]]], [[[[1.0]]]], ["a"], ["b"], origin=af.Origin(text="a\nb")
+    ),
+    af.max_flow(ATTENTION, source=(2, 0), sink=1),
     ATTENTION.graph(head=1),
     af.rollout(ATTENTION),
     af.Importance([1.0, 2.0], ["a", "b"], "blank_out", SETTINGS, af.Origin(text="ab")),

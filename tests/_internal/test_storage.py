@@ -182,10 +182,10 @@ def test_a_file_without_what_is_wanted_says_what_it_holds(tmp_path: Path, suffix
 def test_scores_and_graphs_are_told_from_attention(tmp_path: Path, suffix: str):
     path = tmp_path / f"a{suffix}"
     af.raw(attention()).save(path)
-    with pytest.raises(af.InputError, match=r"These are scores.*; Attention\.save writes what is"):
+    with pytest.raises(af.InputError, match=r"file of TokenAttention: TokenAttention\.load"):
         _ = af.Attention.load(path)
     attention().graph().save(path)
-    with pytest.raises(af.InputError, match=r"This is a graph.*; Attention\.save writes what is"):
+    with pytest.raises(af.InputError, match=r"file of AttentionGraph: AttentionGraph\.load"):
         _ = af.Attention.load(path)
 
 

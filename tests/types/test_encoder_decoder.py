@@ -269,18 +269,18 @@ C = softmax(1, 1, 3, 4, seed=3)
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
-        ((S, T, C[:, :, :2]), "cross has 2 queries and 4 keys, but there are 3 target tokens"),
-        ((S, T, softmax(1, 1, 4, 3, seed=3)), "cross has 4 queries and 3 keys"),
-        ((S, T, S), "cross has 4 queries and 4 keys, but there are 3 target tokens in decoder and"),
-        ((S, T, np.concatenate([C, C])), "cross has 2 layers, decoder 1"),
-        ((S, S, S), r"layer 1 \(decoder\[0\]\), head 0, query 0 attends to key 1, which comes lat"),
-        ((S, C, C), "decoder has 3 queries and 4 keys; self-attention has as many of both"),
-        ((S, T, 2 * C), r"layer 1 \(cross\[0\]\), head 0, query . sums to 2"),
-        ((S, T, -C), r"layer 1 \(cross\[0\]\), head 0, query 0 has weight -"),
-        ((None, T, C), "encoder is None"),
-        ((S, T, None), "cross is None"),
-        ((S, T, [None]), r"cross\[0\] is None"),
-        ((S[0], T, C), r"encoder has shape \(1, 4, 4\); four axes"),
+        ((S, T, C[:, :, :2]), "cross: expected 3 queries .* and 4 keys .* got 2 and 4"),
+        ((S, T, softmax(1, 1, 4, 3, seed=3)), "cross: expected 3 queries .* got 4 and 3"),
+        ((S, T, S), "cross: expected 3 queries .* got 4 and 4"),
+        ((S, T, np.concatenate([C, C])), "cross: expected 1 layers, as many as decoder, got 2"),
+        ((S, S, S), r"layer 1 \(decoder\[0\]\), head 0, query 0 attends to key 1, a later one"),
+        ((S, C, C), "decoder: expected as many keys as queries, got 3 queries and 4 keys"),
+        ((S, T, 2 * C), r"layer 1 \(cross\[0\]\), head 0, query .: .* got 2, an error of 1"),
+        ((S, T, -C), r"layer 1 \(cross\[0\]\), head 0, query 0: .* got -"),
+        ((None, T, C), "encoder: expected attention weights, got None"),
+        ((S, T, None), "cross: expected attention weights, got None"),
+        ((S, T, [None]), r"cross\[0\]: expected attention weights, got None"),
+        ((S[0], T, C), r"encoder: expected 4 axes .* got shape \(1, 4, 4\)"),
     ],
 )
 def test_weights_that_do_not_fit_are_refused_by_name(parts: Any, message: str):
@@ -298,7 +298,7 @@ def test_weights_that_do_not_fit_are_refused_by_name(parts: Any, message: str):
             {"origin": af.Origin(spans=((0, 1),))},
             "origin: expected 7 spans, one per position, got 1",
         ),
-        ({"origin": af.Origin(generated=3)}, "3 generated positions, but there are 3 of the tar"),
+        ({"origin": af.Origin(generated=3)}, "less than the 3 target positions, got 3"),
     ],
 )
 def test_what_else_does_not_fit_is_refused(settings: Any, message: str):
@@ -311,7 +311,9 @@ def test_the_mean_of_all_heads_is_a_single_head_and_cannot_be_undone():
     assert a.graph() == af.EncoderDecoderAttention(S, T, C).graph()
     with pytest.raises(af.InputError, match="holds only the mean of the heads"):
         _ = a.graph(heads="max")
-    with pytest.raises(af.InputError, match="encoder has 2 heads, but averaged=True was given"):
+    with pytest.raises(
+        af.InputError, match=r"encoder: expected one head, .* with averaged=True, got 2"
+    ):
         _ = attention(averaged=True)
 
 

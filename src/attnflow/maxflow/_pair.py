@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attnflow._internal import checks
 from attnflow._internal.html_table import html_table
+from attnflow._internal.records import Record
 from attnflow.errors import InputError, SolverError
 from attnflow.maxflow._network import (
     TOLERANCE,
@@ -21,8 +21,8 @@ from attnflow.maxflow._network import (
 )
 
 
-@dataclass(frozen=True, slots=True, repr=False, eq=False)
-class MaxFlow:
+@dataclass(frozen=True, slots=True, eq=False)
+class MaxFlow(Record):
     """A maximum flow from one node down to another, and why there is none larger.
 
     Flow and cut prove each other: no flow is larger than any cut, and here both are equal
@@ -48,23 +48,10 @@ class MaxFlow:
     cut_value: float
 
     def __post_init__(self) -> None:
-        for name in ("flows", "cut"):
-            arrays = tuple(checks.as_read_only(array) for array in getattr(self, name))
-            object.__setattr__(self, name, arrays)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # Through the constructor, so that copies from other processes are read-only as well.
-        return type(self), (self.value, self.flows, self.cut, self.cut_value)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, MaxFlow):
-            return NotImplemented
-        mine, theirs = ((m.value, m.cut_value, len(m.flows)) for m in (self, other))
-        arrays = zip(self.flows + self.cut, other.flows + other.cut, strict=False)
-        return mine == theirs and all(np.array_equal(a, b) for a, b in arrays)
-
-    def __hash__(self) -> int:
-        return hash((self.value, self.cut_value))
+        self._set(
+            flows=tuple(map(checks.as_read_only, self.flows)),
+            cut=tuple(map(checks.as_read_only, self.cut)),
+        )
 
     def __repr__(self) -> str:
         return f"MaxFlow(value={self.value:.6g}, cut_value={self.cut_value:.6g})"

@@ -1,58 +1,43 @@
-"""EncoderDecoderAttention: what goes in of a model that reads one text and writes another."""
+"""EncoderDecoderAttention: the attention weights of an encoder-decoder."""
 
-import functools
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Self, cast
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from attnflow._internal import checks, storage
+from attnflow._internal import checks
 from attnflow._internal.html_table import count_and_names, html_table
 from attnflow.errors import InputError
 from attnflow.types._fusion import Fusion, edge_settings, encoder_decoder_edges
 from attnflow.types._graph import AttentionGraph
-from attnflow.types._origin import (
-    Origin,
-    check_origin,
-    origin_from_json,
-    origin_to_json,
-    predicting,
-)
+from attnflow.types._origin import Origin, check_origin, predicting
 from attnflow.types._sinks import Sink, describe_sinks, sinks_of
+from attnflow.types._stored import StoredRecord
 from attnflow.types._weights import check_averaged, check_causal, checked_weights
 
-_PARTS = ("encoder", "decoder", "cross")
 
+@dataclass(frozen=True, slots=True, eq=False)
+class EncoderDecoderAttention(StoredRecord):
+    """Attention weights of an encoder-decoder for one source and one target.
 
-@dataclass(frozen=True, slots=True, init=False, repr=False, eq=False)
-class EncoderDecoderAttention:
-    """What the heads of an encoder-decoder gave for one source and one target.
-
-    Axes are as in `Attention`; all rows sum to one, and what is said there about forms
-    and precision of weights holds here.
+    Axes, types and checks of the weights are those of `Attention`.
 
     Parameters
     ----------
     encoder
         Self-attention of the source tokens, (layer, head, source, source).
     decoder
-        Self-attention of the target tokens, (layer, head, target, target); no token looks ahead.
+        Self-attention of the target tokens, (layer, head, target, target), which is causal.
     cross
         Attention of target tokens to source tokens, (layer, head, target, source), one layer for
         each of the decoder.
     source, target
         Names of the tokens; by default their positions.
     averaged
-        Whether the single head of each is the mean of the model's heads.
+        Whether the single head of each is the mean of the heads of the model.
     origin
-        What the positions stand for outside the model, where it is known: those of the source,
-        then those of the target. Spans are over the source text, a line break and the target text.
-
-    Notes
-    -----
-    The constructor copies and checks the weights, as that of `Attention` does.
+        Text that the positions come from, if known: those of the source, then those of the target.
+        Spans index the source text, a line break and the target text.
 
     Examples
     --------
@@ -73,6 +58,9 @@ class EncoderDecoderAttention:
     averaged: bool
     origin: Origin | None
 
+    _REQUIRED = ("encoder", "decoder", "cross")
+    _OPTIONAL = ("source", "target", "averaged", "origin")
+
     def __init__(
         self,
         encoder: ArrayLike,
@@ -84,27 +72,29 @@ class EncoderDecoderAttention:
         averaged: bool = False,
         origin: Origin | None = None,
     ) -> None:
-        parts = {
+        weights = {
             "encoder": checked_weights(encoder, "encoder"),
             "decoder": checked_weights(decoder, "decoder"),
             "cross": checked_weights(cross, "cross", square=False),
         }
-        _check_together(**parts)
-        check_causal(parts["decoder"], "decoder", "which a decoder cannot; pass causal attention")
-        put = functools.partial(object.__setattr__, self)
-        put("averaged", checks.as_bool(averaged, "averaged"))
-        for name, array in parts.items():
-            if self.averaged:
+        _check_sizes(**weights)
+        check_causal(weights["decoder"], "decoder", "Pass the causal self-attention of the decoder")
+        averaged = checks.as_bool(averaged, "averaged")
+        if averaged:
+            for name, array in weights.items():
                 check_averaged(array, name)
-            put(name, array)
-        n_target, n_source = parts["cross"].shape[2:]
-        put("source", checks.as_tokens(source, n_source, "source"))
-        put("target", checks.as_tokens(target, n_target, "target"))
-        put("origin", check_origin(origin, n_source + n_target))
+        n_target, n_source = weights["cross"].shape[2:]
+        self._set(
+            **weights,
+            source=checks.as_tokens(source, n_source, "source"),
+            target=checks.as_tokens(target, n_target, "target"),
+            averaged=averaged,
+            origin=check_origin(origin, n_source + n_target),
+        )
         if origin is not None and origin.generated >= n_target:
             raise InputError(
-                f"the origin has {origin.generated} generated positions, but there are {n_target} "
-                "of the target; a decoder writes after at least one that was given"
+                f"origin: generated must be less than the {n_target} target positions, got "
+                f"{origin.generated}"
             )
 
     @property
@@ -114,7 +104,7 @@ class EncoderDecoderAttention:
 
     @property
     def n_layers(self) -> int:
-        """The number of layers of the graph: one for each encoder layer, two for each decoder's."""
+        """The number of layers of the graph: one per encoder layer, two per decoder layer."""
         return len(self.encoder) + 2 * len(self.decoder)
 
     @property
@@ -124,10 +114,10 @@ class EncoderDecoderAttention:
 
     @property
     def sinks(self) -> tuple[Sink, ...]:
-        """Positions that take more than half of the attention that a layer of the graph adds.
+        """Positions that receive more than half of the attention of a layer of the graph.
 
-        The share is the mean over heads and over the queries that attend there. A pass over the
-        weights.
+        The share is the mean over heads and over the queries that attend in this layer. Takes one
+        pass over the weights.
         """
         first, above = len(self.encoder) + 1, self.n_layers + 1
         upper = (
@@ -142,7 +132,7 @@ class EncoderDecoderAttention:
     def predicting(self) -> tuple[int, ...]:
         """Positions whose output predicted the generated tokens, one each; see `Origin.generated`.
 
-        They count from the first source token, as queries of the graph do.
+        Positions are those of the graph: source tokens first.
         """
         return predicting(self.origin, self.n_tokens)
 
@@ -154,26 +144,26 @@ class EncoderDecoderAttention:
         discard_ratio: float = 0.0,
         without: Iterable[int] | int = (),
     ) -> AttentionGraph:
-        """One attention graph over source and target tokens.
+        """Return one attention graph over source and target tokens.
 
-        Layers come bottom first: one for each layer of the encoder, then two for each of the
-        decoder, its self-attention and its cross-attention. Each is `(1 − r) W + r I` on the
-        positions that attend there, I being the residual connection of each to itself; all other
-        positions are carried along unchanged: source tokens through the decoder, target tokens
-        through the encoder. Carried edges are unbounded, so that they narrow no flow.
+        It has one layer for each layer of the encoder, then two for each of the decoder:
+        self-attention and cross-attention. A layer is `(1 − r) W + r I` for the positions that
+        attend in it. Every other position has one edge, to itself: source tokens in the layers of
+        the decoder, target tokens in those of the encoder. These edges have infinite weight, so
+        that they do not limit the flow.
 
         Parameters
         ----------
         heads, residual, discard_ratio
             As in `Attention.graph`. Of cross-attention, `floor(ratio · targets · sources)` edges
-            are dropped.
+            are discarded.
         without
-            Positions that nobody may draw on, source tokens first; see `Attention.graph`.
+            Positions to exclude, source tokens first; see `Attention.graph`.
 
         Notes
         -----
-        One pass over the weights in float64; the result takes `8 · L · n²` bytes for the L layers
-        of the graph and its n positions, source and target.
+        Takes one pass over the weights in float64; the result has `8 · L · n²` bytes for the L
+        layers of the graph and its n positions, source and target.
 
         Examples
         --------
@@ -186,7 +176,7 @@ class EncoderDecoderAttention:
         >>> af.rollout(g, layers=3, queries=1).scores
         array([[[0.5, 0.5]]])
         """
-        chosen = edge_settings(
+        edges = edge_settings(
             heads=heads,
             residual=residual,
             discard_ratio=discard_ratio,
@@ -195,60 +185,15 @@ class EncoderDecoderAttention:
             averaged=self.averaged,
         )
         settings = {
-            **chosen.settings,
+            **edges.settings,
             "head": None,
             "causal": False,
             "encoder_layers": len(self.encoder),
             "decoder_layers": len(self.decoder),
             "source_tokens": len(self.source),
         }
-        layers = encoder_decoder_edges(chosen, self.encoder, self.decoder, self.cross)
+        layers = encoder_decoder_edges(edges, self.encoder, self.decoder, self.cross)
         return AttentionGraph(layers, self.tokens, settings=settings, origin=self.origin)
-
-    def save(self, path: storage.PathLike) -> None:
-        """Write the three weights, `source` and `target` to a .npz or .safetensors file.
-
-        Also `averaged` where it is true, and `origin` where there is one.
-        """
-        record: dict[str, storage.Stored] = {
-            **{name: getattr(self, name) for name in (*_PARTS, "source", "target")},
-            **({"averaged": np.array(self.averaged)} if self.averaged else {}),
-            **({"origin": origin_to_json(self.origin)} if self.origin else {}),
-        }
-        storage.write(path, record)
-
-    @classmethod
-    def load(cls, path: storage.PathLike) -> Self:
-        """Read a file with the three weights, and what else `save` writes where it is there."""
-        optional = ("source", "target", "averaged", "origin")
-        others = {"weights": "This is the attention of one text alone; Attention.load reads it"}
-        record = storage.read(path, required=_PARTS, optional=optional, others=others)
-        with storage.naming_file(path):
-            return cls(
-                *cast("Any", [record[name] for name in _PARTS]),
-                *cast("Any", [record.get(name) for name in ("source", "target")]),
-                averaged=checks.as_bool(record.get("averaged", False), "averaged"),
-                origin=origin_from_json(record["origin"]) if "origin" in record else None,
-            )
-
-    def _about(self) -> dict[str, Any]:
-        """All but the weights."""
-        return {name: getattr(self, name) for name in self.__slots__ if name not in _PARTS}
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # Through the constructor, so that copies from other processes are read-only as well.
-        made = functools.partial(type(self), **self._about())
-        return made, (self.encoder, self.decoder, self.cross)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, EncoderDecoderAttention):
-            return NotImplemented
-        return self._about() == other._about() and all(
-            np.array_equal(getattr(self, name), getattr(other, name)) for name in _PARTS
-        )
-
-    def __hash__(self) -> int:
-        return hash((self.source, self.target, self.encoder.shape, self.cross.shape))
 
     def __repr__(self) -> str:
         layers = f"encoder_layers={len(self.encoder)}, decoder_layers={len(self.decoder)}"
@@ -257,9 +202,9 @@ class EncoderDecoderAttention:
         return f"EncoderDecoderAttention({layers}, {tokens}{averaged})"
 
     def _repr_html_(self) -> str:
-        """The sizes, the number type, the tokens as far as they fit, and what to look out for."""
+        """Return the sizes, the dtype, the first tokens and the sinks as HTML."""
         heads = "the mean of all" if self.averaged else ""
-        parts = [(name, getattr(self, name)) for name in _PARTS]
+        parts = [(name, getattr(self, name)) for name in self._REQUIRED]
         rows = [
             *([name, f"{w.shape[0]} layers, {heads or w.shape[1]} heads"] for name, w in parts),
             ["source", count_and_names(self.source)],
@@ -271,15 +216,15 @@ class EncoderDecoderAttention:
         return html_table("EncoderDecoderAttention", ["what", "value"], rows)
 
 
-def _check_together(encoder: checks.Floats, decoder: checks.Floats, cross: checks.Floats) -> None:
+def _check_sizes(encoder: checks.Floats, decoder: checks.Floats, cross: checks.Floats) -> None:
     if len(cross) != len(decoder):
         raise InputError(
-            f"cross has {len(cross)} layers, decoder {len(decoder)}; each layer of a decoder has "
-            "one self-attention and one cross-attention"
+            f"cross: expected {len(decoder)} layers, as many as decoder, got {len(cross)}"
         )
-    if cross.shape[2:] != (came := (decoder.shape[3], encoder.shape[3])):
+    n_target, n_source = decoder.shape[3], encoder.shape[3]
+    if cross.shape[2:] != (n_target, n_source):
         raise InputError(
-            f"cross has {cross.shape[2]} queries and {cross.shape[3]} keys, but there are "
-            f"{came[0]} target tokens in decoder and {came[1]} source tokens in encoder; the three "
-            "belong to one source and one target, padding cut away"
+            f"cross: expected {n_target} queries (target tokens of decoder) and {n_source} keys "
+            f"(source tokens of encoder), got {cross.shape[2]} and {cross.shape[3]}. Pass one "
+            "source and one target without padding"
         )

@@ -1,4 +1,4 @@
-"""Attention weights as they come, checked: four axes, rows that sum to one."""
+"""Checks of attention weights: four axes, rows that sum to one."""
 
 from typing import Any, cast
 
@@ -7,183 +7,169 @@ import numpy as np
 from attnflow._internal import checks
 from attnflow.errors import InputError
 
-# How far the sum of a row may be from one: enough for fp16, whose rounding moves a sum by at most
-# 2⁻¹¹. Chosen here.
+# Largest error of the sum of a row. Chosen: rounding to float16 changes a sum by at most 2⁻¹¹.
 _TOLERANCE = 1e-3
-# bfloat16 rounds each weight by up to 2⁻⁸ of itself, and so moves a sum by at most that. Chosen
-# here: 1e-3 would refuse real models (all-MiniLM-L6-v2 in bfloat16 is off by up to 2.9e-3).
+# Rounding to bfloat16 changes a sum by at most 2⁻⁸. Chosen, since 1e-3 would refuse real models
+# (all-MiniLM-L6-v2 in bfloat16 has errors of up to 2.9e-3).
 _TOLERANCE_BFLOAT16 = 2.0**-8
-# Rows further off are renormalised. A softmax in float32 is off by up to 1e-6 over 2,048 keys
-# (PyTorch, measured); ten times that, chosen here, is not worth a copy of all weights.
+# Rows with a larger error are renormalized. Chosen as ten times the error of a softmax in float32,
+# up to 1e-6 over 2,048 keys (PyTorch, measured), which does not justify a copy of all weights.
 _ROUNDING = 1e-5
-# Weights that came in half precision are copies already, so they are held to what float32 can do.
+# Weights from half precision have been copied already, so the limit is that of float32.
 _ROUNDING_HALF = 1e-6
 
-# Bytes that are looked at together, so that the second look finds them in a core's cache. Chosen.
+# Bytes of a block that is read twice. Chosen so that it stays in the cache of a core.
 _CACHED = 2**19
 
 _HINT = (
-    "attnflow.models.attend reads them off a model as it is; a Hugging Face model gives them by "
-    "itself when loaded with attn_implementation='eager' and called with output_attentions=True"
+    "Use attnflow.models.attend, or load a Hugging Face model with attn_implementation='eager' and "
+    "call it with output_attentions=True"
 )
 
 
 def checked_weights(value: object, name: str, *, square: bool = True) -> checks.Floats:
-    """Weights (layer, head, query, key) as one read-only array whose rows sum to one.
+    """Return weights (layer, head, query, key) as a read-only array whose rows sum to one.
 
-    `value` is anything NumPy can read, or one array a layer; `name` says in errors what it is.
-    `square`: there are as many keys as queries. Rows off by rounding are renormalised. Two passes
-    over the weights; an array that is read-only and owns its memory is taken without a copy, but
-    where rows need renormalising.
+    `value` is an array-like, or a sequence of one per layer; `name` is its name in errors. With
+    `square`, there must be as many keys as queries. Rows with rounding errors are renormalized.
+    Takes two passes over the weights. An array that is read-only and owns its memory is copied
+    only if rows are renormalized.
 
     >>> checked_weights([[[[0.25, 0.75]]]], "cross", square=False)
     array([[[[0.25, 0.75]]]])
     """
-    given = _four_axes(value, name)
-    _check_shape(given, name, square=square)
-    types = _types(value)
-    array = checks.as_read_only(given)
-    mine = array is not given or isinstance(value, list | tuple)
-    return _with_rows_of_one(
+    received = _stack(value, name)
+    _check_shape(received, name, square=square)
+    dtypes = _dtypes(value)
+    array = checks.as_read_only(received)
+    return _normalize_rows(
         array,
         name,
-        tolerance=_TOLERANCE_BFLOAT16 if "bfloat16" in types else _TOLERANCE,
-        rounding=_ROUNDING_HALF if types & {"bfloat16", "float16"} else _ROUNDING,
-        mine=mine,
+        tolerance=_TOLERANCE_BFLOAT16 if "bfloat16" in dtypes else _TOLERANCE,
+        rounding=_ROUNDING_HALF if dtypes & {"bfloat16", "float16"} else _ROUNDING,
+        copied=array is not received or isinstance(value, list | tuple),
     )
 
 
 def check_averaged(array: checks.Floats, name: str) -> None:
-    """Refuse more than one head where the one is to be the mean of all."""
+    """Raise an InputError if averaged weights have more than one head."""
     if array.shape[1] != 1:
         raise InputError(
-            f"{name} has {array.shape[1]} heads, but averaged=True was given, which says that the "
-            "only one is the mean of all; leave it out"
+            f"{name}: expected one head, the mean of all, with averaged=True, got "
+            f"{array.shape[1]}. Leave averaged out"
         )
 
 
 def check_causal(array: checks.Floats, name: str, advice: str) -> None:
-    """Refuse weights of a query for a later key; `advice` says what to do about it.
+    """Raise an InputError if a query attends to a later key; `advice` ends its message.
 
-    Half a pass over the weights.
+    Takes half a pass over the weights.
     """
     for query in range(array.shape[2]):
         ahead = array[:, :, query, query + 1 :]
         if ahead.max(initial=0.0) > 0:
             layer, head, key = np.unravel_index(np.argmax(ahead > 0), ahead.shape)
-            place = _place(name, (layer, head, query))
-            raise InputError(
-                f"{place} attends to key {query + 1 + key}, which comes later, {advice}"
-            )
+            where = _row_name(name, (layer, head, query))
+            raise InputError(f"{where} attends to key {query + 1 + key}, a later one. {advice}")
 
 
 # ---- four axes ------------------------------------------------------------------------------
 
 
-def _four_axes(value: object, name: str) -> checks.Floats:
-    """Weights as one array, also from one array a layer."""
+def _stack(value: object, name: str) -> checks.Floats:
+    """Return weights as one array, also from a sequence of one array per layer."""
+    received = type(value).__name__
     if value is None:
-        raise InputError(f"{name} is None. {_HINT}")
+        raise InputError(f"{name}: expected attention weights, got None. {_HINT}")
     if hasattr(value, "attentions"):
-        raise InputError(
-            f"{name} is a {type(value).__name__}, all that a model gave; pass its .attentions"
-        )
+        raise InputError(f"{name}: expected attention weights, got {received}. Use its .attentions")
     if hasattr(value, "cross_attentions"):
         raise InputError(
-            f"{name} is a {type(value).__name__}, all that an encoder-decoder gave; pass its "
-            ".encoder_attentions, .decoder_attentions and .cross_attentions to "
+            f"{name}: expected attention weights, got {received} of an encoder-decoder. Use its "
+            ".encoder_attentions, .decoder_attentions and .cross_attentions with "
             "EncoderDecoderAttention"
         )
     if not isinstance(value, list | tuple):
         return checks.as_floats(value, name)
-    each = [_layer(w, f"{name}[{i}]", name) for i, w in enumerate(cast("list[object]", value))]
-    if not each:
-        raise InputError(f"{name} is empty; at least one layer is wanted. {_HINT}")
-    for i, layer in enumerate(each):
-        if layer.shape != each[0].shape:
+    layers = [_layer(w, f"{name}[{i}]", name) for i, w in enumerate(cast("list[object]", value))]
+    if not layers:
+        raise InputError(f"{name}: expected at least one layer, got none. {_HINT}")
+    for i, layer in enumerate(layers):
+        if layer.shape != layers[0].shape:
             raise InputError(
-                f"{name}[{i}] has shape {layer.shape}, {name}[0] {each[0].shape}; all layers "
-                "have the same heads and positions. For layers that differ in size, use "
-                "AttentionGraph"
+                f"{name}[{i}]: expected shape {layers[0].shape} as {name}[0], got {layer.shape}. "
+                "For layers that differ in size, use AttentionGraph"
             )
-    array = np.stack(each)
-    array.setflags(write=False)  # it is ours: `read_only` need not copy it again
+    array = np.stack(layers)
+    array.setflags(write=False)  # so that `as_read_only` does not copy it
     return array
 
 
-def _layer(value: object, place: str, name: str) -> checks.Floats:
+def _layer(value: object, layer_name: str, name: str) -> checks.Floats:
     if value is None:
-        raise InputError(f"{place} is None. {_HINT}")
-    layer = checks.as_floats(value, place)
+        raise InputError(f"{layer_name}: expected attention weights, got None. {_HINT}")
+    layer = checks.as_floats(value, layer_name)
     if layer.ndim == 4 and layer.shape[0] != 1:
         raise InputError(
-            f"{place} has shape {layer.shape}, a batch of {layer.shape[0]}; one example is "
-            f"wanted: pass [w[0] for w in {name}] for the first, or, where it is padded after n "
-            f"tokens, [w[0, :, :n, :n] for w in {name}]"
+            f"{layer_name}: expected one example, got a batch of {layer.shape[0]}, shape "
+            f"{layer.shape}. Use [w[0] for w in {name}] for the first, or [w[0, :, :n, :n] for w "
+            f"in {name}] if it is padded after n tokens"
         )
     if layer.ndim not in (3, 4):
         raise InputError(
-            f"{place} has shape {layer.shape}; each layer is (head, query, key) or "
-            "(1, head, query, key)"
+            f"{layer_name}: expected axes (head, query, key) or (1, head, query, key), got shape "
+            f"{layer.shape}"
         )
     return layer[0] if layer.ndim == 4 else layer
 
 
 def _check_shape(array: checks.Floats, name: str, *, square: bool) -> None:
-    if array.ndim != 4:
-        batch = (
-            f" Of a batch, pass one example, its padding cut away: {name}[:, 0, :, :n, :n]"
-            if array.ndim == 5
-            else ""
-        )
+    if array.ndim != 4 or 0 in array.shape:
+        batch = f". Of a batch, use one example without padding: {name}[:, 0, :, :n, :n]"
         raise InputError(
-            f"{name} has shape {array.shape}; four axes (layer, head, query, key) are wanted."
-            f"{batch}"
-        )
-    if 0 in array.shape:
-        raise InputError(
-            f"{name} has shape {array.shape}; (layer, head, query, key) are wanted, none empty"
+            f"{name}: expected 4 axes (layer, head, query, key), none empty, got shape "
+            f"{array.shape}{batch if array.ndim == 5 else ''}"
         )
     if square and array.shape[2] != array.shape[3]:
         raise InputError(
-            f"{name} has {array.shape[2]} queries and {array.shape[3]} keys; self-attention has "
-            "as many of both. For cross-attention, use EncoderDecoderAttention or AttentionGraph"
+            f"{name}: expected as many keys as queries, got {array.shape[2]} queries and "
+            f"{array.shape[3]} keys. For cross-attention, use EncoderDecoderAttention or "
+            "AttentionGraph"
         )
 
 
-def _types(value: object) -> set[str]:
-    """Names of the number types that the weights came in, without what a library puts before."""
-    each = cast("list[object]", value) if isinstance(value, list | tuple) else [value]
-    return {str(getattr(w, "dtype", "")).rpartition(".")[2] for w in each}
+def _dtypes(value: object) -> set[str]:
+    """Return the names of the dtypes of an array or its layers, such as "bfloat16"."""
+    arrays = cast("list[object]", value) if isinstance(value, list | tuple) else [value]
+    return {str(getattr(w, "dtype", "")).rpartition(".")[2] for w in arrays}
 
 
 # ---- rows that sum to one -------------------------------------------------------------------
 
 
-def _with_rows_of_one(
-    array: checks.Floats, name: str, *, tolerance: float, rounding: float, mine: bool
+def _normalize_rows(
+    array: checks.Floats, name: str, *, tolerance: float, rounding: float, copied: bool
 ) -> checks.Floats:
-    """The weights if they are distributions, renormalised where more than rounding shows.
+    """Return distributions; rows whose sum has an error above `rounding` are renormalized.
 
-    What is not `mine` is copied before it is changed.
+    The array is changed in place if it is `copied` already.
     """
-    if rounding == _ROUNDING and _clearly_distributions(array):
+    if rounding == _ROUNDING and _are_distributions(array):
         return array
     with np.errstate(over="ignore", invalid="ignore"):
         sums = array.sum(axis=-1, dtype=np.float64)
-        off = np.abs(sums - 1)
-    if not (array.min() >= 0 and off.max() <= tolerance):  # also when one of them is NaN
-        raise _no_distribution(array, name, sums, tolerance)
-    rough = off > rounding
-    if rough.any():
-        array = array if mine else array.copy()
+        errors = np.abs(sums - 1)
+    if not (array.min() >= 0 and errors.max() <= tolerance):  # also when one of them is NaN
+        raise _not_distributions(array, name, sums, tolerance)
+    inexact = errors > rounding
+    if inexact.any():
+        array = array if copied else array.copy()
         array.setflags(write=True)
-        divisors = sums[..., None]
         _ = np.divide(
             array,
-            divisors,
+            sums[..., None],
             out=array,
-            where=rough[..., None],
+            where=inexact[..., None],
             dtype=np.float64,
             casting="same_kind",
         )
@@ -191,13 +177,12 @@ def _with_rows_of_one(
     return array
 
 
-def _clearly_distributions(array: checks.Floats) -> bool:
-    """Whether no weight is negative and all rows sum to one, at a glance.
+def _are_distributions(array: checks.Floats) -> bool:
+    """Return whether no weight is negative and all rows sum to one; False if in doubt.
 
-    Sums in the weights' own precision, which are off by some 1e-6 (2,048 keys in float32,
-    measured); rows that seem to be off by half of what is worth a copy are left to an exact look.
-    NaN and infinity show in the sums. By adding up and not as a product with ones, whose threads
-    would wait busily for more, and take their time from a model's.
+    Sums in the precision of the weights have errors of about 1e-6 (2,048 keys in float32,
+    measured), so half the limit is tested. NaN and infinity show in the sums. Not a product with
+    ones, since the threads of BLAS would compete with those of a model.
     """
     keys = array.shape[-1]
     rows = array.reshape(-1, keys)
@@ -209,25 +194,25 @@ def _clearly_distributions(array: checks.Floats) -> bool:
         )
 
 
-def _no_distribution(
+def _not_distributions(
     array: checks.Floats, name: str, sums: checks.Floats, tolerance: float
 ) -> InputError:
-    fine = (array >= 0) & (array < np.inf)
-    if not fine.all():
-        bad = np.unravel_index(np.argmin(fine), array.shape)
+    valid = (array >= 0) & (array < np.inf)
+    if not valid.all():
+        bad = np.unravel_index(np.argmin(valid), array.shape)
         return InputError(
-            f"{_place(name, bad)} has weight {array[bad]} at key {bad[3]}; attention weights lie "
-            "between 0 and 1. Pass them after the softmax"
+            f"{_row_name(name, bad)}: expected weights from 0 to 1, got {array[bad]} for key "
+            f"{bad[3]}. Pass weights after the softmax"
         )
-    off = np.abs(sums - 1)
-    bad = np.unravel_index(np.argmax(off), off.shape)
+    errors = np.abs(sums - 1)
+    bad = np.unravel_index(np.argmax(errors), errors.shape)
     return InputError(
-        f"{_place(name, bad)} sums to {sums[bad]:.6g}, off by {off[bad]:.3g}; rows sum to one "
-        f"within {tolerance:.3g}. Pass weights after the softmax and before dropout. If they were "
-        f"rounded more coarsely, divide by {name}.sum(-1, keepdims=True)"
+        f"{_row_name(name, bad)}: expected a sum of 1 within {tolerance:.3g}, got "
+        f"{sums[bad]:.6g}, an error of {errors[bad]:.3g}. Pass weights after the softmax and "
+        f"before dropout. If they have a lower precision, divide by {name}.sum(-1, keepdims=True)"
     )
 
 
-def _place(name: str, index: tuple[Any, ...]) -> str:
+def _row_name(name: str, index: tuple[Any, ...]) -> str:
     layer, head, query = index[:3]
     return f"layer {layer + 1} ({name}[{layer}]), head {head}, query {query}"
