@@ -76,8 +76,8 @@ def _read_position(token_attention: TokenAttention, importance: Importance) -> i
         return queries[0]
     if position is not None or settings.get("onto", 0) or segments:
         raise InputError(
-            f"token attention has {len(queries)} queries, and which of them the importance is "
-            "about is unknown, since they do not count the same positions; pass query"
+            f"token attention has {len(queries)} queries, and the importance does not record which "
+            "of them it is about; pass query"
         )
     scores = token_attention.scores
     causal = not any(scores[:, row, query + 1 :].any() for row, query in enumerate(queries))
