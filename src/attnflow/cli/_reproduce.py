@@ -13,7 +13,7 @@ import typer
 from attnflow import paper
 from attnflow.cli._data import Data, read_splits
 from attnflow.cli._exit_codes import exit_codes
-from attnflow.cli._figures import figure_1, figure_2, figure_3, figure_4
+from attnflow.cli._figures import Model, figure_1, figure_2, figure_3, figure_4
 from attnflow.cli._loading import SHIPPED, loading
 from attnflow.cli._options import wrong
 from attnflow.errors import InputError
@@ -32,13 +32,6 @@ _MAX_GENERATED = 100_000
 
 Samples: TypeAlias = Annotated[
     int, typer.Option(min=1, metavar="N", help="Number of sentences; all if there are fewer.")
-]
-Model: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FOLDER",
-        help="Folder of a model of attnflow train verb-number.  [default: the shipped model]",
-    ),
 ]
 Seed: TypeAlias = Annotated[
     int, typer.Option(min=0, metavar="N", help="Random seed of the sample of sentences.")

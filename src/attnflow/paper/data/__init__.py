@@ -15,24 +15,8 @@ from attnflow.paper.data._read import ParsedFile, read_corpus, read_numpred, rea
 from attnflow.paper.data._splits import DataFile, Splits, generated_splits, load_splits
 
 __all__ = [
-    "NOUNS",
-    "PLURAL",
-    "SINGULAR",
-    "Augmentation",
-    "DataFile",
-    "Nouns",
-    "ParsedFile",
-    "Prefix",
-    "Splits",
-    "augment",
-    "find_openings",
-    "generate",
-    "generated_splits",
-    "inner_prefixes",
-    "load_splits",
-    "random_opening",
-    "read_corpus",
-    "read_numpred",
-    "read_sentences",
+    "NOUNS", "PLURAL", "SINGULAR", "Augmentation", "DataFile", "Nouns", "ParsedFile", "Prefix",
+    "Splits", "augment", "find_openings", "generate", "generated_splits", "inner_prefixes",
+    "load_splits", "random_opening", "read_corpus", "read_numpred", "read_sentences",
     "with_subjects",
-]
+]  # fmt: skip

@@ -25,26 +25,10 @@ if TYPE_CHECKING:
     from attnflow.paper.model._model import VerbNumberConfig, VerbNumberModel
 
 __all__ = [
-    "CONFIG",
-    "MASK",
-    "SHIPPED",
-    "SPECIAL",
-    "WEIGHTS",
-    "WORDS",
-    "Accuracy",
-    "VerbNumberConfig",
-    "VerbNumberModel",
-    "Vocabulary",
-    "accuracy",
-    "accuracy_of_ids",
-    "by_attractors",
-    "is_verb_number",
-    "load",
-    "model_files",
-    "pad",
-    "require_packages",
-    "tokenizer",
-]
+    "CONFIG", "MASK", "SHIPPED", "SPECIAL", "WEIGHTS", "WORDS", "Accuracy", "VerbNumberConfig",
+    "VerbNumberModel", "Vocabulary", "accuracy", "accuracy_of_ids", "by_attractors",
+    "is_verb_number", "load", "model_files", "pad", "require_packages", "tokenizer",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

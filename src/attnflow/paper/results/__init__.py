@@ -16,18 +16,7 @@ from attnflow.paper.results._tables import (
 )
 
 __all__ = [
-    "FIGURE_4",
-    "TABLE_1",
-    "TABLE_2",
-    "PaperFigure",
-    "PronounResolution",
-    "PronounSentence",
-    "agreement_table",
-    "figure_1",
-    "figure_2",
-    "figure_3",
-    "figure_4",
-    "resolve",
-    "sample",
+    "FIGURE_4", "TABLE_1", "TABLE_2", "PaperFigure", "PronounResolution", "PronounSentence",
+    "agreement_table", "figure_1", "figure_2", "figure_3", "figure_4", "resolve", "sample",
     "subject_table",
-]
+]  # fmt: skip

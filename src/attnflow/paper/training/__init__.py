@@ -6,12 +6,5 @@ from attnflow.paper.training._state import EpochLog, StepLog
 from attnflow.paper.training._train import TrainingResult, train
 
 __all__ = [
-    "SMALL_RECIPE",
-    "Accuracies",
-    "EpochLog",
-    "Mix",
-    "Recipe",
-    "StepLog",
-    "TrainingResult",
-    "train",
-]
+    "SMALL_RECIPE", "Accuracies", "EpochLog", "Mix", "Recipe", "StepLog", "TrainingResult", "train",
+]  # fmt: skip

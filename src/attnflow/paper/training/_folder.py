@@ -73,15 +73,10 @@ def locked_folder(folder: Path) -> Generator[None]:
             if not os.path.samestat(os.fstat(file.fileno()), path.stat()):
                 raise BlockingIOError
         except OSError as error:
+            problem = f"{folder} cannot be locked: {error.strerror}. Choose"
             if error.errno in (None, errno.EACCES, errno.EAGAIN, errno.ENOENT):
-                raise InputError(
-                    f"another training run is using the folder {folder}. Wait for it to end, or "
-                    "choose another folder"
-                ) from error
-            raise InputError(
-                f"{folder} cannot be locked: {error.strerror}. Choose a folder on a file system "
-                "with locks"
-            ) from error
+                problem = f"another training run is using the folder {folder}. Wait, or choose"
+            raise InputError(f"{problem} another folder") from error
         try:
             yield
         finally:

@@ -129,11 +129,10 @@ def run_epoch(
 
 
 def _new_optimizer(model: nn.Module, recipe: Recipe) -> torch.optim.AdamW:
-    matrices = [p for p in model.parameters() if p.ndim > 1]
-    vectors = [p for p in model.parameters() if p.ndim <= 1]
+    decay = {True: recipe.weight_decay, False: 0.0}  # matrices alone decay
     groups = [
-        {"params": matrices, "weight_decay": recipe.weight_decay},
-        {"params": vectors, "weight_decay": 0.0},
+        {"params": [p for p in model.parameters() if (p.ndim > 1) is matrix], "weight_decay": value}
+        for matrix, value in decay.items()
     ]
     return torch.optim.AdamW(groups, lr=recipe.learning_rate, betas=_BETAS, fused=True)
 
