@@ -11,7 +11,7 @@ from attnflow import InputError, paper
 from attnflow.evaluate import explain, explanation_document
 from attnflow.models import Loaded
 from attnflow.view import page_data
-from attnflow.view.app._compute import ExplainArguments, compute
+from attnflow.view.app._compute import ExplainRequest, compute
 from attnflow.view.app._errors import from_library_error
 from attnflow.view.app._jobs import JobCancelled, JobProgress
 from attnflow.view.app._limits import Limits
@@ -191,10 +191,10 @@ def test_a_stream_tells_of_the_progress_and_then_the_same_answer(client: Client)
 
 @pytest.mark.parametrize("page", [False, True])
 def test_steps_are_told_up_to_the_last(verb_number: Loaded, page: bool) -> None:
-    question = ExplainArguments("verb-number", TEXT, None, None, None, "unk", page)
+    question = ExplainRequest.model_validate({"model": "verb-number", "text": TEXT, "page": page})
     told: list[JobProgress] = []
     _ = compute(question, verb_number, Limits(), told.append)
-    assert told[0] == JobProgress("working")  # how many steps there are is not known yet
+    assert told[0] == JobProgress(state="working")  # how many steps there are is not known yet
     steps = 2 + 7 + 3  # attention and gradient; tokens; methods
     assert {each.total for each in told[1:]} == {steps + page}
     # What comes before blank-out is told again at its begin, and its tokens go in one batch; the
@@ -205,7 +205,7 @@ def test_steps_are_told_up_to_the_last(verb_number: Loaded, page: bool) -> None:
 
 
 def test_a_page_that_nobody_waits_for_is_not_worked_out(verb_number: Loaded) -> None:
-    question = ExplainArguments("verb-number", TEXT, None, None, None, "unk", page=True)
+    question = ExplainRequest.model_validate({"model": "verb-number", "text": TEXT, "page": True})
     told: list[JobProgress] = []
 
     def report(progress: JobProgress) -> None:

@@ -5,7 +5,6 @@ Imported when an app is created, because it imports FastAPI.
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import asdict
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
@@ -120,7 +119,7 @@ def _add_state(app: FastAPI, service: ExplainService) -> None:
             {"name": name, "architecture": type(loaded.model).__name__}
             for name, loaded in service.models.items()
         ]
-        return ModelList.model_validate({"models": named, "limits": asdict(service.limits)})
+        return ModelList.model_validate({"models": named, "limits": service.limits})
 
     @app.get("/api/health", responses=problems(421, 500), operation_id="health")
     async def health() -> Health:

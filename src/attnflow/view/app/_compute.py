@@ -2,58 +2,46 @@
 
 import hashlib
 import json
-from dataclasses import astuple, dataclass
 
 from attnflow.evaluate import explain, explanation_document
 from attnflow.models import Loaded, count_tokens, token_limit
 from attnflow.view import page_data
 from attnflow.view.app._errors import ErrorResponse
-from attnflow.view.app._jobs import JobProgress, Report
+from attnflow.view.app._jobs import Report
 from attnflow.view.app._limits import Limits
+from attnflow.view.app._schemas import ExplainRequest, JobProgress
 
 
-@dataclass(frozen=True, slots=True)
-class ExplainArguments:
-    """Everything a result depends on, besides the models themselves."""
-
-    model: str
-    text: str
-    layer: int | None
-    query: int | None
-    target: int | str | None
-    replace: int | str
-    page: bool
-
-    def key(self) -> str:
-        """Return the key of the result in the cache: a digest, so that keys are short."""
-        content = json.dumps(astuple(self)).encode()
-        return hashlib.blake2b(content, digest_size=16).hexdigest()
+def cache_key(request: ExplainRequest) -> str:
+    """Return the key of a result in the cache: a digest, so that keys are short."""
+    content = json.dumps(request.model_dump()).encode()  # ASCII, also of lone surrogates
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
-def compute(arguments: ExplainArguments, loaded: Loaded, limits: Limits, report: Report) -> bytes:
+def compute(request: ExplainRequest, loaded: Loaded, limits: Limits, report: Report) -> bytes:
     """Return the result as JSON. `report` is called at every step and may raise to end the work."""
-    _check_tokens(arguments.text, loaded, limits)
-    page_steps = int(arguments.page)
+    _check_tokens(request.text, loaded, limits)
+    page_steps = int(request.page)
     explain_steps = 0
 
     def progress(done: int, total: int) -> None:
         nonlocal explain_steps
         explain_steps = total
-        report(JobProgress("working", done, total + page_steps))
+        report(JobProgress(state="working", done=done, total=total + page_steps))
 
-    report(JobProgress("working"))
+    report(JobProgress(state="working"))
     explanation = explain(
         loaded.model,
         loaded.tokenizer,
-        arguments.text,
-        layer=arguments.layer,
-        query=arguments.query,
-        target=arguments.target,
-        replace=arguments.replace,
+        request.text,
+        layer=request.layer,
+        query=request.query,
+        target=request.target,
+        replace=request.replace,
         progress=progress,
     )
-    document = explanation_document(explanation, arguments.model, loaded.tokenizer)
-    if arguments.page:
+    document = explanation_document(explanation, str(request.model), loaded.tokenizer)
+    if request.page:
         document["page"] = page_data(
             explanation, progress=lambda _done, _total: progress(explain_steps, explain_steps)
         )

@@ -34,7 +34,7 @@ received and the fix. The codes:</p>
 </html>
 """
 # Schemas that the tables of operations refer to.
-_PARTS = ("PredictionInfo", "ProgressInfo", "ErrorDetail", "ModelInfo", "LimitsInfo")
+_PARTS = ("PredictionInfo", "JobProgress", "ErrorDetail", "ModelInfo", "Limits")
 _EXAMPLE = """curl ADDRESS/api/explain \\
   -H 'Content-Type: application/json' \\
   -d '{"text": "the key to the cabinets"}'"""

@@ -11,6 +11,7 @@ from typing import TypeAlias
 from attnflow.view.app._cache import Cache
 from attnflow.view.app._errors import ErrorResponse
 from attnflow.view.app._limits import Limits
+from attnflow.view.app._schemas import JobProgress
 
 # Seconds after which a client may try again. Chosen: most jobs take less.
 _RETRY_AFTER = 2
@@ -24,15 +25,6 @@ class ClientDisconnected(Exception):  # noqa: N818 - not an error
     """The client closed the connection."""
 
 
-@dataclass(frozen=True, slots=True)
-class JobProgress:
-    """Progress of a job."""
-
-    state: str  # "waiting" or "working"
-    done: int = 0  # steps
-    total: int = 0  # 0 while unknown
-
-
 Report: TypeAlias = Callable[[JobProgress], None]
 Work: TypeAlias = Callable[[Report], bytes]
 
@@ -44,7 +36,7 @@ class Job:
     key: str
     model: str
     work: Work
-    progress: JobProgress = field(default_factory=lambda: JobProgress("waiting"))
+    progress: JobProgress = field(default_factory=lambda: JobProgress(state="waiting"))
     waiters: int = 0
     cancelled: threading.Event = field(default_factory=threading.Event)
     changed: asyncio.Event = field(default_factory=asyncio.Event)  # a new one at every step
@@ -149,7 +141,7 @@ class Jobs:
 
         try:
             async with self._model_locks.setdefault(job.model, asyncio.Lock()), self._slots:
-                job.update(JobProgress("working"))
+                job.update(JobProgress(state="working"))
                 content = await loop.run_in_executor(self._threads, work)
         finally:
             self._forget(job)

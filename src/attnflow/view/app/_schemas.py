@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from attnflow.view.app._limits import Limits
+
 # Chosen: more than any model has layers, positions, tokens or classes, and an index that fits every
 # array library.
 _MAX_INDEX = 2**31 - 1
@@ -81,15 +83,16 @@ class ExplainResponse(BaseModel):
     )
 
 
-class ProgressInfo(BaseModel):
+class JobProgress(BaseModel):
     """Progress of a job."""
 
     state: str = Field(description="waiting for other jobs, or working.")
     done: int = Field(
+        default=0,
         description="Steps done: attention, each token blanked out, the gradient, each "
-        "method, the page."
+        "method, the page.",
     )
-    total: int = Field(description="Total number of steps; 0 while it is unknown.")
+    total: int = Field(default=0, description="Total number of steps; 0 while it is unknown.")
 
 
 class ErrorDetail(BaseModel):
@@ -108,7 +111,7 @@ class ErrorBody(BaseModel):
 class StreamLine(BaseModel):
     """One line of a stream: progress any number of times, then a result or an error."""
 
-    progress: ProgressInfo | None = None
+    progress: JobProgress | None = None
     result: ExplainResponse | None = None
     error: ErrorDetail | None = None
 
@@ -120,23 +123,11 @@ class ModelInfo(BaseModel):
     architecture: str = Field(description="Class of the model.")
 
 
-class LimitsInfo(BaseModel):
-    """Limits of a request."""
-
-    characters: int
-    body: int
-    tokens: int
-    work: int
-    queue: int
-    seconds: float
-    cache: int
-
-
 class ModelList(BaseModel):
     """The models of the app, the default first, and its limits."""
 
     models: list[ModelInfo]
-    limits: LimitsInfo
+    limits: Limits
 
 
 class Health(BaseModel):

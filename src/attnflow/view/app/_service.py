@@ -1,17 +1,14 @@
 """From a request to its response: the complete result, or a stream of lines."""
 
 import asyncio
-import json
 import logging
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
-from dataclasses import asdict
 from functools import partial
-from typing import Any
 
 from attnflow.errors import InputError, UnsupportedModelError
 from attnflow.models import Loaded
-from attnflow.view.app._compute import ExplainArguments, compute
+from attnflow.view.app._compute import cache_key, compute
 from attnflow.view.app._errors import ErrorResponse, Receive, from_library_error, internal_error
 from attnflow.view.app._jobs import ClientDisconnected, Job, Jobs, result, watch
 from attnflow.view.app._limits import Limits
@@ -62,23 +59,24 @@ class ExplainService:
     async def _parts(
         self, request: ExplainRequest, receive: Receive, deadline: float
     ) -> AsyncGenerator[tuple[str, bytes]]:
-        arguments = self._arguments(request)
-        key = arguments.key()
+        request = self._checked(request)
+        model, key = str(request.model), cache_key(request)
         content = self.jobs.cached(key)
         if content is None:
-            work = partial(compute, arguments, self.models[arguments.model], self.limits)
+            work = partial(compute, request, self.models[model], self.limits)
             disconnected = asyncio.create_task(_disconnected(receive))
             try:
-                with self.jobs.join(key, arguments.model, work) as job:
+                with self.jobs.join(key, model, work) as job:
                     async with aclosing(watch(job, disconnected, deadline, self.limits)) as steps:
                         async for progress in steps:
-                            yield "progress", json.dumps(asdict(progress)).encode()
+                            yield "progress", progress.model_dump_json().encode()
                     content = _result(job)
             finally:
                 _ = disconnected.cancel()
         yield "result", content
 
-    def _arguments(self, request: ExplainRequest) -> ExplainArguments:
+    def _checked(self, request: ExplainRequest) -> ExplainRequest:
+        """Return the request with its model filled in, checked against the limits."""
         if len(request.text) > self.limits.characters:
             raise ErrorResponse(
                 422,
@@ -94,8 +92,7 @@ class ExplainService:
                 f"expected one of the models {', '.join(self.models)}, got {model[:100]!r}; start "
                 "the app with it to use it",
             )
-        fields: dict[str, Any] = request.model_dump() | {"model": model}
-        return ExplainArguments(**fields)
+        return request.model_copy(update={"model": model})
 
 
 def _result(job: Job) -> bytes:
