@@ -3,6 +3,7 @@ import json
 import logging
 import os
 import shutil
+import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -440,10 +441,10 @@ def test_a_broken_folder_is_an_error_of_one_line(
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.skipif(
-    importlib.util.find_spec("sentencepiece") is not None, reason="sentencepiece is installed"
-)
-def test_a_vocabulary_of_sentencepiece_names_the_package_it_needs(folder: Path) -> None:
+def test_a_vocabulary_of_sentencepiece_names_the_package_it_needs(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "sentencepiece", None)  # as if it were not installed
     hf.T5Model(hf.T5Config(vocab_size=9, d_model=8, d_ff=8, num_layers=1)).save_pretrained(folder)
     _ = (folder / "spiece.model").write_bytes(b"")
     with pytest.raises(MissingDependencyError, match=r"spiece.model.*pip install sentencepiece"):
