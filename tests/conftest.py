@@ -8,6 +8,7 @@ import os
 import signal
 
 import pytest
+from hypothesis import settings
 
 from certificates import agree, certify, slack
 from chromium import browser
@@ -27,6 +28,11 @@ _ = os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # Scripts in the background ignore Ctrl-C, and so would the tests that press it and their commands.
 _ = signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# The same examples in every run, however long one takes: a failure is found by whoever causes it.
+# `--hypothesis-profile default` tries new ones.
+settings.register_profile("same", deadline=None, derandomize=True)
+settings.load_profile("same")
 
 # Folders whose tests compare no numbers that another processor would round differently.
 NO_FLOATS = {"app", "benchmarks", "browser", "project", "words"}

@@ -75,8 +75,8 @@ def segment_columns(
 def join_texts(texts: Sequence[str]) -> JoinedTexts:
     """Where each text lies in all of them put together.
 
-    >>> joined_texts(["one", "four"])
-    Texts(spans=[(0, 3), (4, 8)])
+    >>> join_texts(["one", "four"])
+    JoinedTexts(spans=[(0, 3), (4, 8)])
     """
     lengths = [len(text) for text in texts]
     starts = itertools.accumulate((length + len(JOINT) for length in lengths), initial=0)
