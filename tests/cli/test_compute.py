@@ -257,8 +257,8 @@ def test_an_error_is_one_line_and_code_1(run: Run, tmp_path: Path) -> None:
         (["--queries", "4"], "4"),
         (["--onto", "3"], "3"),
         (["--head", "2"], "2"),
-        (["--without", "4"], "position 4"),
-        (["--receptive-field"], "not causal"),
+        (["--without", "4"], "expected positions 0 to 3, got 4"),
+        (["--receptive-field"], "only for causal attention"),
         (["--layers", "1", "--onto", "2"], "onto"),
     ],
 )
