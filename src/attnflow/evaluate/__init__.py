@@ -1,6 +1,6 @@
 """How well token attention agrees with importance, and explanations of single texts.
 
-Ranks need scipy: `pip install "attnflow[models]"`.
+Ranks need scipy: the extra `models`.
 """
 
 from attnflow.evaluate._agreement import agreement, hits

@@ -1,6 +1,6 @@
 """How much the output of a model depends on each token of its input.
 
-Needs torch, and transformers for models from Hugging Face: `pip install "attnflow[models]"`.
+Needs torch, and transformers for models from Hugging Face: the extra `models`.
 """
 
 from attnflow.importance._blank_out import blank_out

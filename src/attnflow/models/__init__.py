@@ -1,6 +1,6 @@
 """A torch model and its input give attention, or rollout itself for long inputs.
 
-Needs torch, and transformers for models from Hugging Face: `pip install "attnflow[models]"`.
+Needs torch, and transformers for models from Hugging Face: the extra `models`.
 """
 
 from attnflow.models._attend import attend
