@@ -124,7 +124,7 @@ def test_text_comes_from_a_file_too(run: Run, tmp_path: Path) -> None:
         ([""], 1, "TEXT is empty"),
         ([" "], 1, "no token"),
         ([TEXT, "--method", "best"], 2, "use raw, rollout, flow"),
-        ([TEXT, "--layer", "7"], 1, "layer 7"),
+        ([TEXT, "--layer", "7"], 1, "layers must be 1 to 6, got 7"),
         ([TEXT, "--layer", "0"], 2, "--layer"),
         ([TEXT, "--query", "7"], 1, "7"),
         ([TEXT, "--target", "dual"], 1, "singular, plural"),
