@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 import attnflow as af
-from attnflow.maxflow import _pair, _sink, _state
+from attnflow.maxflow import _network, _pair, _sink, _state, _values
 from attnflow.types import random_attention
 
 G = random_attention(6, 2, 8, seed=2).graph()
@@ -144,3 +144,41 @@ def test_a_sink_that_fails_fails_the_whole(monkeypatch: pytest.MonkeyPatch, thre
     monkeypatch.setattr(_sink, "solve_sink", faulty)
     with pytest.raises(af.SolverError, match=r"to node 5 has no proof.*please report"):
         _ = af.flow(G, threads=threads)
+
+
+# ---- rounding ---------------------------------------------------------------------------------
+
+
+def test_what_no_grid_proves_is_solved_as_a_pair(monkeypatch: pytest.MonkeyPatch):
+    expected = af.flow(G).scores
+    pairs = 0
+    solve_pair = _values.solve_pair
+
+    def counted(*arguments: Any) -> Any:
+        nonlocal pairs
+        pairs += 1
+        return solve_pair(*arguments)
+
+    monkeypatch.setattr(_values, "solve_pair", counted)
+    for module in (_network, _values):
+        monkeypatch.setattr(module, "TOLERANCE", 1e-20)
+    assert np.allclose(af.flow(G).scores, expected, rtol=1e-9, atol=0)
+    assert pairs > 0
+    monkeypatch.setattr(_pair, "TOLERANCE", 1e-20)  # nor does the cut of a pair
+    with pytest.raises(af.SolverError, match="has no proof: the flow is"):
+        _ = af.flow(G)
+
+
+def test_a_flow_above_its_bound_is_an_error(monkeypatch: pytest.MonkeyPatch):
+    correct = _values._Table._uncertain
+
+    def faulty(*arguments: Any) -> Any:
+        uncertain = correct(*arguments)
+        uncertain["bound"] /= 2
+        return uncertain
+
+    g = af.AttentionGraph([np.full((3, 3), weight) for weight in (1.0, 1e-25, 1.0)])
+    assert np.allclose(af.flow(g).scores[2], 9e-25, rtol=1e-9, atol=0)
+    monkeypatch.setattr(_values._Table, "_uncertain", faulty)
+    with pytest.raises(af.SolverError, match="exceeds a cut"):
+        _ = af.flow(g)

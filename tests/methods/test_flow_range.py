@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import attnflow as af
-from fuzz_flow import FAMILIES, Count, check_graph
+from fuzz_flow import FAMILIES, Count, all_of_float64, check_graph
 
 
 @pytest.mark.parametrize("wide", [1e6, 1e12, 1e16, 1e30])
@@ -46,7 +46,7 @@ def test_weights_near_the_end_of_float64_are_solved(weight: float):
 def test_weights_whose_sums_float64_cannot_hold_are_refused(method: object):
     g = af.AttentionGraph([np.full((2, 2), np.finfo(float).max)] * 3)
     assert callable(method)
-    with pytest.raises(af.InputError, match="too large"):
+    with pytest.raises(af.InputError, match="overflow float64"):
         _ = method(g)
 
 
@@ -118,15 +118,40 @@ def assert_all_values_are_right(layers: list[Any]) -> None:
     assert count.solver_errors == 0
 
 
+@pytest.mark.parametrize("family", FAMILIES)
+def test_values_of_every_range_do_not_depend_on_threads_or_on_a_power_of_two(
+    family: Callable[..., Any],
+):
+    for seed in range(6):
+        layers = family(np.random.default_rng(seed))
+        top = len(layers)
+        scores = af.flow(af.AttentionGraph(layers), layers=top, threads=1).scores
+        two = af.flow(af.AttentionGraph(layers), layers=top, threads=2).scores
+        assert np.array_equal(two, scores)
+        if family is not all_of_float64:  # where a power of two rounds or overflows
+            scaled = [np.ldexp(layer, 9) for layer in layers]
+            more = af.flow(af.AttentionGraph(scaled), layers=top).scores
+            assert np.array_equal(more, np.ldexp(scores, 9))
+
+
+def test_progress_ends_once_all_values_are_certain():
+    rng = np.random.default_rng(0)
+    g = af.AttentionGraph([rng.random((5, 5)) * 10 ** rng.uniform(-25, 25) for _ in range(5)])
+    calls: list[tuple[int, int]] = []
+    _ = af.flow(g, progress=lambda *call: calls.append(call))
+    assert calls == sorted(set(calls))
+    assert calls[-1] == (25, 25)
+
+
 # ---- beyond float64 ---------------------------------------------------------------------------
 
 
 def test_a_sum_beyond_float64_is_not_called_infinite():
     huge, unbounded = np.finfo(float).max, np.inf
     layers = [np.array([[huge, 0.0], [huge, unbounded]]), np.array([[huge, huge], [0.0, 1.0]])]
-    with pytest.raises(af.InputError, match="too large"):
+    with pytest.raises(af.InputError, match="overflow float64"):
         _ = af.flow(af.AttentionGraph(layers))
-    with pytest.raises(af.InputError, match="too large"):
+    with pytest.raises(af.InputError, match="overflow float64"):
         _ = af.max_flow(af.AttentionGraph(layers), source=(2, 0), sink=0)
 
 

@@ -31,7 +31,7 @@ from attnflow.errors import InputError
 Matrices = Sequence[NDArray[np.floating]]
 Floats = NDArray[np.float64]
 
-TOO_LARGE = "the weights are too large, their sums are beyond float64; divide all by one number"
+TOO_LARGE = "the sums of the weights overflow float64. Divide all weights by a constant"
 
 # The largest error of a value, relative to it. Chosen for this project.
 TOLERANCE = 1e-9
