@@ -1,4 +1,4 @@
-"""Classifiers, masked and causal language models and encoder-decoders, asked in the same way."""
+"""Classifiers, masked and causal language models and encoder-decoders."""
 
 from typing import Any
 

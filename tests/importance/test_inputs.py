@@ -1,4 +1,4 @@
-"""What can be asked about, and what is said of the rest."""
+"""Inputs and models that importance takes, and the errors for others."""
 
 import functools
 from typing import Any

@@ -1,4 +1,4 @@
-"""Words and phrases left out as a whole."""
+"""Words and phrases, all tokens of which are replaced."""
 
 from typing import Any
 

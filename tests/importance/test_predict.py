@@ -1,4 +1,4 @@
-"""What a model answers, as it is and by name."""
+"""Predictions, and the record that holds them."""
 
 import copy
 import pickle

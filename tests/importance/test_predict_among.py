@@ -1,4 +1,4 @@
-"""How sure a model is of answers that the caller names."""
+"""Probabilities of answers that the caller names."""
 
 import pytest
 import torch

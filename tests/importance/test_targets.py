@@ -1,4 +1,4 @@
-"""Which answer is in question: by number, by name, or the one that the model gives."""
+"""Targets by number, by name, or by default the prediction."""
 
 from typing import Any
 
