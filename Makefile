@@ -97,11 +97,9 @@ clean:
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
-# Numba's cache does not see a change in a kernel that another file calls, so the compiled code goes
-# whenever one of them changes. It is compiled here, once, and not by every process of the tests.
+# The kernels are compiled here, once, and not by every process of the tests.
 FIRST_FLOW := import attnflow as af; g = af.AttentionGraph([[[1.0]]] * 3); af.flow(g); af.max_flow(g, source=(3, 0), sink=0)
 $(VENV)/.kernels: $(wildcard src/attnflow/maxflow/_*.py) | $(VENV)/.models
-	@find src/attnflow/maxflow -name '*.nb[ic]' -delete
 	@echo "compiling the flow solver"
 	@$(BIN)/python -c "$(FIRST_FLOW)"
 	@touch $@

@@ -1,0 +1,27 @@
+"""Compiled kernels are those of the sources at hand."""
+
+from pathlib import Path
+
+from attnflow.maxflow._intrinsics import discard_stale_cache
+
+
+def _compiled(folder: Path) -> list[str]:
+    return sorted(path.suffix for path in (folder / "__pycache__").iterdir())
+
+
+def test_compiled_code_goes_when_a_source_changes_and_stays_otherwise(tmp_path: Path) -> None:
+    source, code = tmp_path / "_a.py", tmp_path / "__pycache__" / "_a.f-1.py311.nbi"
+    _ = source.write_text("x = 1\n")
+    discard_stale_cache(tmp_path)
+    code.touch()
+    discard_stale_cache(tmp_path)
+    assert _compiled(tmp_path) == [".nbi", ".stamp"]
+    _ = source.write_text("x = 2\n")
+    discard_stale_cache(tmp_path)
+    assert _compiled(tmp_path) == [".stamp"]
+
+
+def test_a_folder_that_is_a_file_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "__pycache__").touch()
+    discard_stale_cache(tmp_path)
+    assert (tmp_path / "__pycache__").is_file()
