@@ -107,7 +107,7 @@ $(VENV)/.kernels: $(wildcard src/attnflow/maxflow/_*.py) | $(VENV)/.models
 # Tests of the page run in the system's own Chromium. Where there is none it is installed if that may
 # be done without asking, by root on Debian and its kin; else those tests skip and say so.
 chromium:
-	@command -v chromium chromium-browser google-chrome >/dev/null || \
+	@{ command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null || \
 	{ [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && echo "installing Chromium for the tests of the page" && \
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null; } || \
 	echo "no Chromium here, and it cannot be installed without asking: the tests of the page will be skipped"

@@ -34,9 +34,11 @@ _ = signal.signal(signal.SIGINT, signal.default_int_handler)
 settings.register_profile("same", deadline=None, derandomize=True)
 settings.load_profile("same")
 
-# Folders whose tests compare no numbers that another processor would round differently.
-NO_FLOATS = {"app", "benchmarks", "browser", "project", "words"}
-# Folders whose tests start programs, servers and browsers, train models or read real ones.
+# Folders whose tests compare no numbers, or only what the same process has computed: another
+# processor rounds both in the same way. A test there that does carries the mark itself.
+NO_FLOATS = {"app", "benchmarks", "browser", "cli", "project", "view", "words"}
+# Folders whose tests start programs, servers and browsers, train models or read real ones. Tests
+# elsewhere that take a second or more carry the mark themselves.
 SLOW = {"app", "benchmarks", "browser", "cli", "paper", "project", "real"}
 # Fixtures that read the data and the paper, which are no part of the repository.
 DATA = {"data", "paper_text"}
@@ -44,9 +46,10 @@ DATA = {"data", "paper_text"}
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if item.path.parent.name not in NO_FLOATS:
+        folders = item.path.relative_to(item.config.rootpath).parts[:-1]
+        if NO_FLOATS.isdisjoint(folders):
             item.add_marker("floats")
-        if item.path.parent.name in SLOW:
+        if not SLOW.isdisjoint(folders) and "tests" in folders:
             item.add_marker("slow")
         if DATA.intersection(getattr(item, "fixturenames", ())):
             item.add_marker("data")

@@ -152,6 +152,7 @@ def test_a_model_inside_another_module_is_heard():
     np.testing.assert_allclose(scores, af.rollout(expected[0]).scores, rtol=0, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["bert", "llama"])
 def test_a_compiled_model_is_run_as_it_was_written(family: str):
     model = new_model(family)

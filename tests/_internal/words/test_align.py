@@ -125,6 +125,7 @@ def test_what_is_not_in_the_text_is_refused_with_its_place(
         _ = align(tokens, text)
 
 
+@pytest.mark.slow
 def test_no_form_of_a_character_makes_a_difference():
     forms: list[Callable[[str], str]] = [
         str.lower,

@@ -1,4 +1,4 @@
-"""With CI=true a skipped test fails: a missing browser, missing data or a missing package."""
+"""With CI=true a skipped test fails, and marks that select tests are set on folders that exist."""
 
 import os
 import subprocess
@@ -67,7 +67,10 @@ def test_a_module_that_is_skipped_is_a_failure_in_ci_alone(tmp_path: Path) -> No
 
 @pytest.mark.parametrize(
     ("tests", "variable"),
-    [("browser/test_policy.py", "ATTNFLOW_CHROMIUM"), ("paper/test_splits.py", "ATTNFLOW_DATA")],
+    [
+        ("browser/test_policy.py", "ATTNFLOW_CHROMIUM"),
+        ("paper/data/test_splits.py", "ATTNFLOW_DATA"),
+    ],
 )
 def test_what_is_missing_here_fails_in_ci_alone(tests: str, variable: str) -> None:
     missing = {variable: str(ROOT / "missing")}
@@ -77,3 +80,10 @@ def test_what_is_missing_here_fails_in_ci_alone(tests: str, variable: str) -> No
     assert "error" not in here
     assert "error" in ci
     assert "skipped" not in ci
+
+
+def test_marks_are_set_on_folders_that_exist(pytestconfig: pytest.Config) -> None:
+    plugins = pytestconfig.pluginmanager.get_plugins()
+    conftest = next(plugin for plugin in plugins if hasattr(plugin, "NO_FLOATS"))
+    folders = {path.name for path in (ROOT / "tests").rglob("*") if path.is_dir()}
+    assert folders >= conftest.NO_FLOATS | conftest.SLOW
