@@ -80,7 +80,7 @@ check-page: page/node_modules/.installed
 bench: $(VENV)/.dev $(VENV)/.kernels chromium
 	$(BIN)/python benchmarks/run.py
 
-# The long form is GRAPHS=100000: some two hours.
+# The long form is GRAPHS=100000: about 40 minutes.
 SEED ?= 0
 GRAPHS ?= 2000
 fuzz: $(VENV)/.dev $(VENV)/.kernels
