@@ -1,4 +1,4 @@
-"""A page in a real browser that is watched; the browser is the one of `tests/chromium.py`."""
+"""A page in a real browser; `tests/chromium.py` starts the browser."""
 
 from collections.abc import Callable, Generator
 from pathlib import Path
@@ -20,15 +20,15 @@ TOKENS = ("[CLS]", "the", "key", "##s", "are", "on", "the", "old", "table")
 
 
 class View:
-    """A page that is open in the browser. All that goes wrong in it is collected."""
+    """A page that is open in the browser; all its errors are collected."""
 
     def __init__(self, browser: Any, file: Path, state: str, **settings: Any) -> None:
         settings = {"viewport": {"width": 1280, "height": 900}, **settings}
         self.context = browser.new_context(**settings)
         self.context.grant_permissions(["clipboard-read", "clipboard-write"])
         self.page = self.context.new_page()
-        self.wrong: list[str] = []
-        self.page.on("pageerror", lambda error: self.wrong.append(str(error)))
+        self.errors: list[str] = []
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.on("console", self._console)
         self.page.on("request", self._request)
         self.page.on("dialog", self._dialog)
@@ -38,24 +38,24 @@ class View:
 
     def _console(self, message: Any) -> None:
         if message.type in ("error", "warning"):
-            self.wrong.append(message.text)
+            self.errors.append(message.text)
 
     def _request(self, request: Any) -> None:
         if not request.url.startswith((self.address, "blob:file:", "blob:null")):
-            self.wrong.append(f"asks for {request.url}")
+            self.errors.append(f"request of {request.url}")
 
     def _dialog(self, dialog: Any) -> None:
-        self.wrong.append(f"a dialog: {dialog.message}")
+        self.errors.append(f"a dialog: {dialog.message}")
         dialog.dismiss()
 
     def drawn(self) -> None:
-        """Wait for the first picture, and for what two more frames draw."""
+        """Wait for the first picture and two more frames."""
         first = "() => performance.getEntriesByName('attnflow-first-picture').length"
         self.page.wait_for_function(first)
         self.settled()
 
     def settled(self) -> None:
-        """Wait for what was asked for to be drawn; the table comes a little later."""
+        """Wait until changes are drawn; the table is drawn later."""
         frame = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
         self.page.evaluate(frame)
 
@@ -134,7 +134,7 @@ class View:
 
 @pytest.fixture
 def view(browser: Any, tmp_path: Path) -> Generator[Callable[..., View]]:
-    """Open a page of what is shown, or of a text of HTML; nothing may go wrong in it."""
+    """Open a page of an attention or of HTML text; it must have no errors."""
     opened: list[View] = []
 
     def make(shown: Any, *, state: str = "", context: Any = None, **settings: Any) -> View:
@@ -145,9 +145,9 @@ def view(browser: Any, tmp_path: Path) -> Generator[Callable[..., View]]:
         return opened[-1]
 
     yield make
-    for each in opened:
-        assert each.wrong == []
-        each.context.close()
+    for opened_view in opened:
+        assert opened_view.errors == []
+        opened_view.context.close()
 
 
 @pytest.fixture(scope="session")

@@ -17,9 +17,9 @@ def test_a_script_that_is_not_the_pages_own_does_not_run(view: Any, attention: A
     foreign = "<script>document.title = 'taken over'</script>"
     seen = view(page.replace(begin, f"{foreign}{begin}"))
     assert seen.page.title() != "taken over"
-    (told,) = seen.wrong
-    assert "Content Security Policy" in told
-    seen.wrong.clear()
+    (message,) = seen.errors
+    assert "Content Security Policy" in message
+    seen.errors.clear()
 
 
 def test_the_page_draws_and_saves_in_the_frame_of_a_notebook(
@@ -30,9 +30,9 @@ def test_the_page_draws_and_saves_in_the_frame_of_a_notebook(
     _ = file.write_text(f"<!doctype html><title>notebook</title>{shown}", encoding="utf-8")
     context = browser.new_context(viewport={"width": 1280, "height": 1000})
     page = context.new_page()
-    wrong: list[str] = []
-    page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.on("console", lambda message: message.type == "error" and wrong.append(message.text))
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("console", lambda message: message.type == "error" and errors.append(message.text))
     page.goto(file.as_uri())
     frame = page.frame_locator("iframe")
     frame.locator("section.panel svg").first.wait_for()
@@ -42,7 +42,7 @@ def test_the_page_draws_and_saves_in_the_frame_of_a_notebook(
         content = Path(waiting.value.path()).read_bytes()
         assert content.startswith(head), content[:20]
         assert len(content) > 100
-    assert wrong == []
+    assert errors == []
     context.close()
 
 

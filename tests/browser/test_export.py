@@ -1,4 +1,4 @@
-"""What can be taken away: SVG, PNG, CSV, a link that carries the state."""
+"""Export: SVG, PNG, CSV, a link that contains the state."""
 
 import csv
 import io
@@ -135,7 +135,7 @@ def test_a_copied_link_opens_the_same_view(view: Any, attention: Any) -> None:
     assert link == f"{seen.address}#view=heatmap&methods=rollout.flow&layer=2&head=1&words=1"
     before = (seen.caption(), seen.column("Attention rollout"))
     _ = seen.page.goto("about:blank")
-    seen.wrong.clear()  # of leaving the page
+    seen.errors.clear()  # of leaving the page
     _ = seen.page.goto(link)
     seen.drawn()
     assert (seen.caption(), seen.column("Attention rollout")) == before

@@ -1,4 +1,4 @@
-"""How it looks: dark, at phone width, in other views, with tokens that would like to be markup."""
+"""Appearance: dark theme, narrow windows, all views, tokens that look like markup."""
 
 from pathlib import Path
 from typing import Any
@@ -90,10 +90,10 @@ def test_help_is_that_of_the_view(view: Any, attention: Any, shown: str) -> None
         "text": "Hover over a token",
         "table": "Select layer and position",
     }
-    told = seen.page.locator(".help").inner_text()
-    assert told.startswith(starts[shown])
+    help_text = seen.page.locator(".help").inner_text()
+    assert help_text.startswith(starts[shown])
     if shown != "table":
-        assert seen.page.locator(".panels").get_attribute("aria-label").endswith(told)
+        assert seen.page.locator(".panels").get_attribute("aria-label").endswith(help_text)
 
 
 def test_the_table_stands_apart_from_the_controls(view: Any, attention: Any) -> None:
