@@ -17,7 +17,7 @@
  * @property {number} sink node of layer 0
  * @property {number} top
  * @property {number} unit capacity of one integer unit
- * @property {Vector[]} room residual capacities downwards, in units
+ * @property {Vector[]} remaining residual capacities downwards, in units
  * @property {Vector[]} flow in units
  * @property {Int32Array[]} level distance from the source; −1: unreachable, −2: dead end
  * @property {Int32Array[]} next the next edge to try at each node
@@ -80,19 +80,19 @@ function createNetwork(capacities, sizes, source, sink) {
   const limit = Math.min(outflow, inflow, finite) || 1;
   // No minimum cut has an edge above the total flow, so larger capacities count as twice that.
   const unit = 2 ** (Math.ceil(Math.log2(limit)) - 51);
-  const room = capacities.map((layer) => layer.map((c) => Math.round(Math.min(c, 2 * limit) / unit)));
+  const remaining = capacities.map((layer) => layer.map((c) => Math.round(Math.min(c, 2 * limit) / unit)));
   return {
     sizes,
     source,
     sink,
     top,
     unit,
-    room,
-    flow: room.map((layer) => new Float64Array(layer.length)),
+    remaining,
+    flow: remaining.map((layer) => new Float64Array(layer.length)),
     level: sizes.map((size) => new Int32Array(size)),
     next: sizes.map((size) => new Int32Array(size)),
     value: 0,
-    bound: Math.min(rowSum(room[top - 1], source, sizes[top - 1]), columnSum(room[0], sink, sizes[0])),
+    bound: Math.min(rowSum(remaining[top - 1], source, sizes[top - 1]), columnSum(remaining[0], sink, sizes[0])),
   };
 }
 
@@ -136,7 +136,7 @@ function unboundedFlow(capacities, sizes) {
 
 /** Number all nodes by their distance from the source; return whether the sink is reachable.
  * @type {(network: Network) => boolean} */
-function assignLevels({ sizes, source, sink, top, room, flow, level, next }) {
+function assignLevels({ sizes, source, sink, top, remaining, flow, level, next }) {
   for (const levels of level) levels.fill(-1);
   for (const edges of next) edges.fill(0);
   level[top][source] = 0;
@@ -152,7 +152,7 @@ function assignLevels({ sizes, source, sink, top, room, flow, level, next }) {
     };
     for (const [layer, node] of front) {
       const below = layer > 0 ? sizes[layer - 1] : 0;
-      for (let k = 0; k < below; k++) if (room[layer - 1][node * below + k] > 0) visit(layer - 1, k);
+      for (let k = 0; k < below; k++) if (remaining[layer - 1][node * below + k] > 0) visit(layer - 1, k);
       // Only the source sends from the top, and it takes nothing back.
       if (layer >= top - 1) continue;
       for (let i = 0; i < sizes[layer + 1]; i++) if (flow[layer][i * sizes[layer] + node] > 0) visit(layer + 1, i);
@@ -183,7 +183,7 @@ function augment(network) {
 
 /** Extend the path by an edge to the next level; return false at a dead end.
  * @type {(network: Network, layers: number[], nodes: number[]) => boolean} */
-function extendPath({ sizes, top, room, flow, level, next }, layers, nodes) {
+function extendPath({ sizes, top, remaining, flow, level, next }, layers, nodes) {
   const layer = layers[layers.length - 1];
   const node = nodes[nodes.length - 1];
   const target = level[layer][node] + 1;
@@ -193,7 +193,7 @@ function extendPath({ sizes, top, room, flow, level, next }, layers, nodes) {
     const down = edge < below;
     const [to, other] = down ? [layer - 1, edge] : [layer + 1, edge - below];
     if (level[to][other] !== target) continue;
-    const units = down ? room[layer - 1][node * below + edge] : flow[layer][other * sizes[layer] + node];
+    const units = down ? remaining[layer - 1][node * below + edge] : flow[layer][other * sizes[layer] + node];
     if (units <= 0) continue;
     next[layer][node] = edge;
     layers.push(to);
@@ -207,7 +207,7 @@ function extendPath({ sizes, top, room, flow, level, next }, layers, nodes) {
 /** Push as much as the path takes; return the step whose edge is full.
  * @type {(network: Network, layers: number[], nodes: number[]) => number} */
 function pushPath(network, layers, nodes) {
-  const { sizes, room, flow } = network;
+  const { sizes, remaining, flow } = network;
   /** @type {(step: number) => [boolean, number, number]} */
   const edgeAt = (step) => {
     const down = layers[step + 1] < layers[step];
@@ -219,12 +219,12 @@ function pushPath(network, layers, nodes) {
   let narrowest = 0;
   for (let step = 0; step < layers.length - 1; step++) {
     const [down, layer, edge] = edgeAt(step);
-    const free = down ? room[layer][edge] : flow[layer][edge];
+    const free = down ? remaining[layer][edge] : flow[layer][edge];
     if (free < units) [units, narrowest] = [free, step];
   }
   for (let step = 0; step < layers.length - 1; step++) {
     const [down, layer, edge] = edgeAt(step);
-    room[layer][edge] -= down ? units : -units;
+    remaining[layer][edge] -= down ? units : -units;
     flow[layer][edge] += down ? units : -units;
   }
   network.value += units;

@@ -12,7 +12,7 @@ import { heatmapScene } from "./heatmap.js";
 import { panelLayout } from "./layout.js";
 import { omittedNotes, otherNodesNote, pairNotes, saturationNotes } from "./notes.js";
 
-/** Edges of a panel; chosen: as many as can be told apart, and as a frame has time to draw. */
+/** Edges of a panel; chosen: as many as can be distinguished, and as a frame has time to draw. */
 const MAX_EDGES = 2500;
 /** Share of the strongest edge below which an edge is invisible; chosen by eye. */
 const FAINTEST = 0.004;
