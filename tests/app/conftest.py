@@ -8,8 +8,10 @@ from typing import Any, TypeAlias
 import pytest
 from fastapi.testclient import TestClient
 
+import attnflow as af
 from attnflow import paper
 from attnflow.models import Loaded
+from attnflow.types import random_attention
 from attnflow.view.app import Limits, create_app
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -18,6 +20,13 @@ from served_apps import Gated, Server, serving
 
 Client: TypeAlias = Callable[..., TestClient]
 Serving: TypeAlias = Callable[..., Server]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def kernels() -> None:
+    """Compile the kernels of flow: where they are not cached it takes longer than a page waits."""
+    for threads in (1, 2):
+        _ = af.flow(random_attention(4, 1, 8), threads=threads)
 
 
 @pytest.fixture(scope="session")

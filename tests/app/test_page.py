@@ -135,10 +135,10 @@ def test_a_slow_model_shows_progress_and_can_be_cancelled(
 ) -> None:
     server = served({"slow": gated.loaded})
     tab.page.goto(server.address)
-    gated.free = 2  # attention and the prediction; then come three methods, and blank-out waits
+    gated.free = 1  # the pass of attention and prediction; blank-out waits
     tab.ask(TEXT)
     tab.page.locator("#bar").wait_for()
-    tab.page.get_by_text("Step 6 of ").wait_for()
+    tab.page.get_by_text("Step 2 of ").wait_for()
     (job,) = server.jobs._all
     tab.page.locator("#cancel").click()
     tab.page.get_by_text("Cancelled.").wait_for()
