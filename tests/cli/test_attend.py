@@ -164,7 +164,7 @@ def test_attention_sinks_are_pointed_out(
     result = run("attend", saved("llama"), "the key", "--out", out)
     positions = sorted({sink.position for sink in af.Attention.load(out).sinks})
     assert positions[0] == 0
-    assert result.stderr.startswith("note: 'the' (position 0) takes ")
+    assert result.stderr.startswith("note: 'the' (position 0) receives ")
     it = "it" if len(positions) == 1 else "them"
     without = ",".join(map(str, positions))
     assert result.stderr.endswith(f"; attnflow compute --without {without} takes {it} out\n")

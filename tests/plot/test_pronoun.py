@@ -92,7 +92,7 @@ def test_given_axes_are_used_and_the_title_is_their_figures(
         ({"candidates": [1, 2]}, "two different words"),
         ({"candidates": 5}, "candidates: expected two different words.* got 5"),
         ({"candidates": None}, "candidates: expected two different words.* got None"),
-        ({"candidates": {"a": 1, "b": None}}, "whole numbers"),
+        ({"candidates": {"a": 1, "b": None}}, "must be integers, got None"),
         ({"probabilities": None}, "probabilities: expected two pronouns.* got None"),
         ({"probabilities": 5}, "probabilities: expected two pronouns.* got 5"),
         ({"probabilities": "x"}, "probabilities: expected two pronouns.* got 'x'"),
