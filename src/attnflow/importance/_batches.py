@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attnflow._internal import checks
 from attnflow.errors import InputError
+from attnflow.importance._inputs import SingleInput
 from attnflow.models.inputs import is_pretrained
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from torch import nn
-
-    from attnflow.importance._inputs import SingleInput
 
 # Tokens in a batch if callers set no batch_size. Chosen: on one core a model of a few million
 # weights is about as fast with 512 as with 8,192; fewer and larger batches suit several cores. A

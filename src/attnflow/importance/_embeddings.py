@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from attnflow.errors import UnsupportedModelError
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
-
     from torch import Tensor, nn
 
 # From the embeddings (row, position, width) that a model looks up to those that it goes on with.

@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, overload
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from attnflow._internal import checks
 from attnflow.errors import InputError
 from attnflow.importance._ablation import token_id
 from attnflow.importance._batches import Variant, batches
 from attnflow.importance._embeddings import Change, Leaf, changed_embeddings, gradient
+from attnflow.importance._inputs import SingleInput
 from attnflow.importance._passes import Logits, evaluation, read_logits
-from attnflow.importance._scorer import Scorer
+from attnflow.importance._scorer import Score, Scorer
+from attnflow.importance._settings import Baseline, IntegratedGradientsSettings, Several
+from attnflow.importance._target import Target
+from attnflow.models.inputs import ModelInput
 from attnflow.types import Importance
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Unpack
-
-    from numpy.typing import NDArray
     from torch import Tensor, nn
-
-    from attnflow.importance._inputs import SingleInput
-    from attnflow.importance._scorer import Score
-    from attnflow.importance._settings import Baseline, IntegratedGradientsSettings, Several
-    from attnflow.importance._target import Target
-    from attnflow.models.inputs import ModelInput
 
 
 @overload

@@ -13,21 +13,18 @@ difference
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
 
 from attnflow.errors import InputError
 from attnflow.importance._inputs import SingleInput, single_inputs
+from attnflow.importance._passes import Logits
 from attnflow.importance._target import Classes, OneTarget, Target, targets_for
-from attnflow.models.inputs import unwrap_compiled
+from attnflow.models.inputs import ModelInput, unwrap_compiled
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from torch import Tensor, nn
-
-    from attnflow.importance._passes import Logits
-    from attnflow.models.inputs import ModelInput
 
 Score: TypeAlias = Literal["probability", "logit", "difference"]
 T = TypeVar("T")

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from attnflow.errors import InputError, UnsupportedModelError
 from attnflow.models._model import not_finite, unwrap_compiled
 from attnflow.models.capture import ROLES, Collector, capture_attention
-from attnflow.models.inputs import ModelInput, Positions, join_origins, name_positions, prepare
+from attnflow.models.inputs import (
+    Generate,
+    ModelInput,
+    Positions,
+    join_origins,
+    name_positions,
+    prepare,
+)
 from attnflow.types import Attention, EncoderDecoderAttention
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
     from torch import Tensor, nn
-
-    from attnflow.models.inputs import Generate
 
 Heads: TypeAlias = Literal["all", "mean"]
 AnyAttention: TypeAlias = "Attention | EncoderDecoderAttention"

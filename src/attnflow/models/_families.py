@@ -1,7 +1,5 @@
 """What is known about families of models, as data. A family without an entry works all the same."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

@@ -8,14 +8,13 @@ import inspect
 import sys
 import threading
 import weakref
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from attnflow._internal.optional import require
 from attnflow.errors import AttnflowError, InputError, UnsupportedModelError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping, Sequence
-
     from torch import nn
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +12,6 @@ from attnflow.plot._checks import require_matplotlib
 from attnflow.types import position_name
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from matplotlib.axes import Axes
 
 # Inches. Chosen: at least a column of a paper, at most a screen; text stays readable when the

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from attnflow._internal import checks
@@ -13,8 +13,6 @@ from attnflow.plot._palette import COLOURS, GREY, INK, PALE, colour_of
 from attnflow.types import LayerTable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from matplotlib.axes import Axes
 
 # Labels of the y axis, by the measure in the settings of a table.

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from attnflow.errors import InputError
 from attnflow.plot import _axes
@@ -24,7 +25,6 @@ from attnflow.types import AttentionGraph, TokenAttention
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from numpy.typing import NDArray
 
 _INPUT = "input"
 

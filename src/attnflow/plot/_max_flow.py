@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from attnflow.errors import InputError
 from attnflow.maxflow import MaxFlow
@@ -17,10 +19,7 @@ from attnflow.plot._palette import COLOURS, CUT, GREY, INK, PALE
 from attnflow.types import Attention, AttentionGraph, EncoderDecoderAttention
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from matplotlib.axes import Axes
-    from numpy.typing import NDArray
 
 _FLOW = COLOURS["flow"]
 _SOURCE_SIDE = "#BFE3D8"  # nodes on the source's side of the cut: the colour of flow, lighter

@@ -1,14 +1,10 @@
 """Names of tokens as matplotlib can draw them, whatever characters they contain."""
 
-from __future__ import annotations
-
 import functools
 import math
 import unicodedata
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 # Characters; chosen so that a vertical label takes less than an inch.
 _MAX_LENGTH = 18

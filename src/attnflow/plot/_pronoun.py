@@ -7,6 +7,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from attnflow._internal import checks
 from attnflow.errors import InputError
@@ -15,12 +16,10 @@ from attnflow.plot import _names as names
 from attnflow.plot._checks import check_title, query_index
 from attnflow.plot._labels import score_label
 from attnflow.plot._palette import GREY, INK, PAIR, PALE, TITLES
+from attnflow.types import TokenAttention
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from numpy.typing import NDArray
-
-    from attnflow.types import TokenAttention
 
 # A token by name or position, or the positions of all pieces of a word.
 Candidate: TypeAlias = str | int | Sequence[int]

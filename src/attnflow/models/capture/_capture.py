@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from attnflow.errors import UnsupportedModelError
@@ -18,8 +19,6 @@ from attnflow.models.capture._hooks_modules import hook_modules
 from attnflow.models.capture._hooks_transformers import hook_transformers
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from torch import nn
 
 

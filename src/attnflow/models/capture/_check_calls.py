@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from attnflow.errors import UnsupportedModelError
 from attnflow.models._model import has_decoder, is_pretrained
+from attnflow.models.capture._call import Call, Receive, Role
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from torch import nn
-
-    from attnflow.models.capture._call import Call, Receive, Role
 
 
 class CallChecker:

@@ -7,11 +7,10 @@ what is put side by side takes little memory.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from torch import Tensor
 
 # Columns of R up to which one fused call is quicker than averaging the heads' weights first, block

@@ -11,6 +11,7 @@ import contextlib
 import functools
 import inspect
 import threading
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
@@ -33,8 +34,6 @@ from attnflow.models.capture._extra_values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
-
     from torch import Tensor, nn
 
 

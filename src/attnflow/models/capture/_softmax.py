@@ -9,10 +9,10 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
+from attnflow.models.capture._call import Buffer
+
 if TYPE_CHECKING:
     from torch import Tensor
-
-    from attnflow.models.capture._call import Buffer
 
 # What torch passes along with the scores.
 _SETTINGS = {"dim", "dtype", "_stacklevel"}

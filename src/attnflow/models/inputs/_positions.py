@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from attnflow.models._families import family_of
+from attnflow.models.inputs._inputs import Positions
 from attnflow.types import Grid, Origin
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from torch import nn
-
-    from attnflow.models.inputs._inputs import Positions
 
 
 def name_positions(

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from attnflow.errors import InputError
 from attnflow.models._families import length_limit
@@ -21,7 +22,6 @@ from attnflow.models.inputs._inputs import Inputs, Positions
 from attnflow.models.inputs._tokenize import decoder_limit, decoder_of, token_names
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from torch import Tensor, nn
 
 # Inputs that are looked at here, before the model gets them.

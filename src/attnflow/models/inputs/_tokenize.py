@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any, cast
 from attnflow._internal.words import align, strip_span
 from attnflow.errors import InputError
 from attnflow.models._families import length_limit
+from attnflow.types import Span
 
 if TYPE_CHECKING:
     from torch import nn
-
-    from attnflow.types import Span
 
 
 @dataclass(frozen=True, slots=True)

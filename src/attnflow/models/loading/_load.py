@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import importlib.util
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -15,8 +16,6 @@ from attnflow.models.loading._quiet import quietly
 from attnflow.models.loading._trust import refuse_adapter, refuse_code, refuse_pickle
 
 if TYPE_CHECKING:
-    import os
-
     import torch
     from transformers import PreTrainedModel
 

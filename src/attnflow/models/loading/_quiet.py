@@ -1,15 +1,10 @@
 """Silence from transformers while it loads: what matters comes back as a value or an error."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import os
 import warnings
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
+from collections.abc import Generator
 
 # Without it, transformers has the hub convert a pickle that it was told to load, in a thread that
 # outlives the call.

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from attnflow._internal import checks
 from attnflow.errors import InputError, UnsupportedModelError
 from attnflow.models._model import device_of, dtype_of, not_finite
-from attnflow.models.inputs import join_origins, name_positions
+from attnflow.models.capture import Call, Role
+from attnflow.models.inputs import Inputs, Positions, join_origins, name_positions
 from attnflow.models.segments._columns import Columns, segment_columns
-from attnflow.types import TokenAttention
+from attnflow.types import Origin, TokenAttention
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from numpy.typing import NDArray
     from torch import Tensor, nn
-
-    from attnflow.models.capture import Call, Role
-    from attnflow.models.inputs import Inputs, Positions
-    from attnflow.types import Origin
 
 # How far the sum of a row of attention may be from one; chosen here. In single precision sums are
 # off by 1e-6. In half precision R, the weights and the product are rounded, in bfloat16 by up to
