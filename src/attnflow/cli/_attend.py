@@ -7,7 +7,7 @@ import typer
 
 from attnflow.cli._attending import Attending
 from attnflow.cli._exit_codes import exit_codes
-from attnflow.cli._model_options import AllowPickle, Device, RemoteCode, Truncate
+from attnflow.cli._model_options import AllowPickle, Device, RemoteCode, Text, TextFile, Truncate
 from attnflow.cli._options import wrong
 
 _BATCH_SIZE = 8  # chosen: the attention of 8 texts of 128 tokens takes 75 MB at BERT-base size
@@ -21,10 +21,7 @@ def attend(
             metavar="MODEL", help="Folder of a Hugging Face model, or the id of one on the hub."
         ),
     ],
-    text: Annotated[
-        str | None,
-        typer.Argument(metavar="TEXT", help="The text, or - to read it from standard input."),
-    ] = None,
+    text: Text = None,
     *,
     out: Annotated[
         Path,
@@ -34,9 +31,7 @@ def attend(
             "--batch-file a new or empty folder, for files numbered as the lines: 00001.npz, ….",
         ),
     ],
-    file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Read the text from this file.")
-    ] = None,
+    file: TextFile = None,
     batch_file: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Read many texts, one a line.")
     ] = None,

@@ -10,7 +10,7 @@ import typer
 
 from attnflow import models
 from attnflow.cli._loading import loaded_model, loading, naming_options
-from attnflow.cli._notes import COMPUTE_WITHOUT, sinks_note
+from attnflow.cli._notes import print_note, print_sinks_note
 from attnflow.cli._options import output_folder, output_path
 from attnflow.cli._texts import encodable, lines, one_text
 from attnflow.errors import InputError
@@ -64,10 +64,7 @@ class Attending:
                     files.append({"out": str(path), **_described(attention)})
         first, last = (Path(each["out"]).name for each in (files[0], files[-1]))
         named = f"1 text, {first}" if len(files) == 1 else f"{len(files)} texts, {first} to {last}"
-        self._say(
-            {"out": str(out), "files": files},
-            f"wrote {out}: attention for {named}",
-        )
+        self._say({"out": str(out), "files": files}, f"wrote {out}: attention for {named}")
         self._note(loaded)
 
     def _attended(
@@ -93,10 +90,8 @@ class Attending:
         if loaded.missing:
             rest = len(loaded.missing) - 1
             shown = loaded.missing[0] + (f" and {rest} more" if rest else "")
-            note = f"note: {self.model} lacks weights that attention does not depend on: {shown}"
-            typer.echo(note, err=True)
-        if attention is not None and (note := sinks_note(attention, remedy=COMPUTE_WITHOUT)):
-            typer.echo(note, err=True)
+            print_note(f"{self.model} lacks weights that attention does not depend on: {shown}")
+        print_sinks_note(attention)
 
 
 def _described(attention: AnyAttention) -> dict[str, Any]:

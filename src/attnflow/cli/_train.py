@@ -11,22 +11,12 @@ import typer
 from attnflow.cli._data import Data, read_splits
 from attnflow.cli._exit_codes import exit_codes
 from attnflow.cli._train_bar import train_bar
-from attnflow.paper import (
-    SMALL_RECIPE,
-    Recipe,
-    Splits,
-    TrainingResult,
-    generated_splits,
-    train,
-)
+from attnflow.paper import SMALL_RECIPE, Recipe, Splits, TrainingResult, generated_splits, train
 
 _SENTENCES = 4000  # generated without --data; chosen: two minutes, and a high accuracy
 
 app = typer.Typer(
-    name="train",
-    help="Train a model of the paper.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
+    name="train", help="Train a model of the paper.", no_args_is_help=True, rich_markup_mode=None
 )
 
 

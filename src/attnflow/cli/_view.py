@@ -19,11 +19,12 @@ from attnflow.cli._model_options import (
     RemoteCode,
     Replace,
     Target,
+    TextFile,
     Threads,
     Truncate,
     query_option,
 )
-from attnflow.cli._notes import COMPUTE_WITHOUT, sinks_note, unknown_note
+from attnflow.cli._notes import print_note, print_sinks_note, print_unknown_note
 from attnflow.cli._options import check_file, number_or_name, wrong
 from attnflow.cli._progress import progress_bar
 from attnflow.cli._texts import one_text
@@ -65,9 +66,7 @@ def view(
     open_page: Annotated[
         bool, typer.Option("--open", help="Open the page in the browser.")
     ] = False,
-    file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Read the text from this file.")
-    ] = None,
+    file: TextFile = None,
     model: Annotated[
         str | None,
         typer.Option(
@@ -105,7 +104,9 @@ def view(
     """
     if (shown is None) == (file is None):
         raise wrong("TEXT|FILE", "give one: TEXT, a FILE, - for the standard input, or --file")
-    _check_page(out, source=file)
+    if out.suffix.lower() not in _PAGES:
+        raise wrong("--out", f"got {str(out)!r}; the name must end in .html")
+    check_file(out, option="--out", source=file)
     asking = _Asking(
         model,
         {"allow_pickle": allow_pickle, "remote_code": remote_code, "device": device},
@@ -119,12 +120,16 @@ def view(
         seen: _Seen = _read(arrays)
     else:
         seen = asking.seen(one_text(shown, file), layer, query)
-    page = _page(seen, layer=layer, query=query, heads=heads, title=title, threads=threads)
-    _write(page, out)
+    settings: Any = {"layer": layer, "query": query, "title": title, "threads": threads}
+    with progress_bar("attention flow") as progress:
+        every = None if heads is None else heads == "all"
+        page = to_html(seen, heads=every, progress=progress, **settings)
+    with storage.atomic_file(out) as draft:
+        _ = draft.write_text(page, encoding="utf-8")
     typer.echo(f"wrote {out}: {_size(page)}, {_summary(seen)}")
-    _tell_sinks(seen)
-    if open_page:
-        _open(out)
+    print_sinks_note(seen.attention if isinstance(seen, Explanation) else seen)
+    if open_page and not webbrowser.open(out.resolve().as_uri()):
+        print_note("no browser was found; open the page by hand")
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,44 +182,11 @@ class _Asking:
                 attended = models.attend(
                     loaded.model, loaded.tokenizer, text, truncate=self.truncate
                 )
-                note = f"note: attention alone is shown, without an answer: {reason}"
-                typer.echo(note, err=True)
+                print_note(f"attention alone is shown, without an answer: {reason}")
                 return attended
         unknown = unknown_words(explanation, loaded.tokenizer).values()
-        if note := unknown_note(unknown, replace=given.get("replace", REPLACE)):
-            typer.echo(note, err=True)
+        print_unknown_note(unknown, replace=given.get("replace", REPLACE))
         return explanation
-
-
-def _page(seen: _Seen, *, heads: str | None, **settings: Any) -> str:
-    """The page, with a bar meanwhile."""
-    with progress_bar("attention flow") as progress:
-        every = None if heads is None else heads == "all"
-        return to_html(seen, heads=every, progress=progress, **settings)
-
-
-def _write(page: str, out: Path) -> None:
-    with storage.atomic_file(out) as draft:
-        _ = draft.write_text(page, encoding="utf-8")
-
-
-def _tell_sinks(seen: _Seen) -> None:
-    attention = seen.attention if isinstance(seen, Explanation) else seen
-    if isinstance(attention, Attention | EncoderDecoderAttention) and (
-        note := sinks_note(attention, remedy=COMPUTE_WITHOUT)
-    ):
-        typer.echo(note, err=True)
-
-
-def _open(out: Path) -> None:
-    if not webbrowser.open(out.resolve().as_uri()):
-        typer.echo("note: no browser was found; open the page by hand", err=True)
-
-
-def _check_page(out: Path, *, source: Path | None) -> None:
-    if out.suffix.lower() not in _PAGES:
-        raise wrong("--out", f"got {str(out)!r}; the name must end in .html")
-    check_file(out, option="--out", source=source)
 
 
 def _arrays_file(shown: str | None) -> Path | None:
