@@ -89,8 +89,15 @@ def family_of(model: object) -> Family:
     return FAMILIES.get(getattr(config, "model_type", ""), Family())
 
 
-def length_limit(model: object) -> int | None:
-    """How many tokens a model takes at most; None where it names no limit, or has none."""
+def token_limit(model: object) -> int | None:
+    """How many tokens a model takes at most; None where it names no limit, or has none.
+
+    Examples
+    --------
+    >>> from attnflow import models, paper
+    >>> models.token_limit(paper.load().model)
+    64
+    """
     config, family = getattr(model, "config", None), family_of(model)
     limit = getattr(config, "max_position_embeddings", None)
     if family.any_length or not isinstance(limit, int) or limit < 1:

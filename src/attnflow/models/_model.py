@@ -32,9 +32,6 @@ def is_pretrained(model: nn.Module) -> bool:
     return any(kind.__module__ == "transformers.modeling_utils" for kind in type(model).__mro__)
 
 
-# ---- what a model takes ----------------------------------------------------------------------
-
-
 def forward_parameters(model: nn.Module) -> Mapping[str, inspect.Parameter]:
     """What the model's forward pass takes, by name."""
     forward: Any = model.forward
@@ -116,9 +113,6 @@ def not_finite(model: nn.Module) -> UnsupportedModelError:
         f"{type(model).__name__} gave attention that is not a number; its weights or its input "
         "hold NaN or infinity, or overflow in half precision: try model.float()"
     )
-
-
-# ---- how a model is run ----------------------------------------------------------------------
 
 
 # What a pass sets in a model it puts back, so passes of one model in several threads take turns.

@@ -40,8 +40,6 @@ class CallChecker:
         _check_every_layer(self._model, [name for name, _ in self._calls])
         self._check_times()
 
-    # ---- while the pass runs -----------------------------------------------------------------
-
     def _check_batch(self, call: Call) -> None:
         """Refuse the second axis as the batch, but for the modules that have it there."""
         import torch
@@ -83,8 +81,6 @@ class CallChecker:
             "encoder alone, or collect the weights and pass them to "
             "attnflow.EncoderDecoderAttention"
         )
-
-    # ---- at its end --------------------------------------------------------------------------
 
     def _check_times(self) -> None:
         """Refuse layers heard more than once, but for one that serves as several, as ALBERT's."""

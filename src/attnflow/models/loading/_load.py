@@ -126,9 +126,6 @@ def _check_device(device: object) -> None:
         ) from reason
 
 
-# ---- the model ------------------------------------------------------------------------------
-
-
 def _model(
     checkpoint: Checkpoint, *, allow_pickle: bool, remote_code: bool
 ) -> tuple[PreTrainedModel, tuple[str, ...]]:
@@ -202,9 +199,6 @@ def _from_files(
 def _revision(checkpoint: Checkpoint) -> dict[str, Any]:
     """The state of the hub that was looked at, and no other."""
     return {} if checkpoint.revision is None else {"revision": checkpoint.revision}
-
-
-# ---- the tokenizer --------------------------------------------------------------------------
 
 
 def _tokenizer(checkpoint: Checkpoint, *, remote_code: bool) -> Any:

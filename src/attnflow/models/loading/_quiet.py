@@ -17,51 +17,28 @@ def quietly() -> Generator[None]:
 
     For one thread at a time: all of these are settings of the whole program.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        with _no_messages(), _no_bars(), _no_conversion():
-            yield
-
-
-@contextlib.contextmanager
-def _no_messages() -> Generator[None]:
-    from transformers.utils import logging as messages
-
-    hub = logging.getLogger("huggingface_hub")
-    levels = messages.get_verbosity(), hub.level
-    try:
-        messages.set_verbosity(logging.CRITICAL)
-        hub.setLevel(logging.CRITICAL)
-        yield
-    finally:
-        messages.set_verbosity(levels[0])
-        hub.setLevel(levels[1])
-
-
-@contextlib.contextmanager
-def _no_bars() -> Generator[None]:
     from huggingface_hub.utils import are_progress_bars_disabled, disable_progress_bars
     from transformers.utils import logging as messages
 
+    hub = logging.getLogger("huggingface_hub")
+    verbosity, level = messages.get_verbosity(), hub.level
     shown, shown_by_hub = messages.is_progress_bar_enabled(), not are_progress_bars_disabled()
-    try:
-        messages.disable_progress_bar()  # the hub's too
-        yield
-    finally:
-        if shown:
-            messages.enable_progress_bar()  # the hub's too
-            if not shown_by_hub:
-                _ = disable_progress_bars()
-
-
-@contextlib.contextmanager
-def _no_conversion() -> Generator[None]:
-    before = os.environ.get(_NO_CONVERSION)
-    try:
-        os.environ[_NO_CONVERSION] = "1"
-        yield
-    finally:
-        if before is None:
-            del os.environ[_NO_CONVERSION]
-        else:
-            os.environ[_NO_CONVERSION] = before
+    conversion = os.environ.get(_NO_CONVERSION)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            messages.set_verbosity(logging.CRITICAL)
+            hub.setLevel(logging.CRITICAL)
+            messages.disable_progress_bar()  # the hub's too
+            os.environ[_NO_CONVERSION] = "1"
+            yield
+        finally:
+            _ = os.environ.pop(_NO_CONVERSION, None)
+            if conversion is not None:
+                os.environ[_NO_CONVERSION] = conversion
+            if shown:
+                messages.enable_progress_bar()  # the hub's too
+                if not shown_by_hub:
+                    _ = disable_progress_bars()
+            hub.setLevel(level)
+            messages.set_verbosity(verbosity)

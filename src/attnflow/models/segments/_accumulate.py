@@ -179,8 +179,6 @@ class RolloutAccumulator:
             settings["causal"] = not bool(source.triu(diagonal=1).any())
         return {**settings, "onto": 0, **columns.settings}
 
-    # ---- where it begins ---------------------------------------------------------------------
-
     def _begin(self, length: int) -> None:
         """R(0): for each position, one in the column of its segment."""
         targets, sources = self.inputs.targets, self.inputs.sources
@@ -196,9 +194,6 @@ class RolloutAccumulator:
         self._source = self._members(sources, length, width, behind=False)
         if targets is not None:
             self._target = self._members(targets, self._target_length(), width, behind=True)
-
-    def _of(self, example: int) -> Any:
-        return self._segments[example if self._each else 0]
 
     def _target_length(self) -> int:
         """How many positions the decoder reads."""
@@ -225,7 +220,8 @@ class RolloutAccumulator:
         for query in self._queries or ():
             if not 0 <= query < len(tokens):
                 raise InputError(f"query {query} is asked for; queries are 0 to {len(tokens) - 1}")
-        self._columns.append(segment_columns(self._of(example), tokens, origin, text))
+        segments = self._segments[example if self._each else 0]
+        self._columns.append(segment_columns(segments, tokens, origin, text))
         self._origins.append(origin)
 
     def _members(
