@@ -9,8 +9,6 @@ from attnflow._internal import checks
 from attnflow.errors import InputError
 from attnflow.types._attention import Attention
 
-__all__ = ["random_attention"]
-
 # What heads attend to. Heads of a layer cycle through them from a random start.
 _KINDS = ("previous", "content", "sink", "broad", "self", "content", "next", "broad")
 _SHIFTS = {"self": 0, "previous": -1, "next": 1}

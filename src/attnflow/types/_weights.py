@@ -73,9 +73,6 @@ def check_causal(array: checks.Floats, name: str, advice: str) -> None:
             raise InputError(f"{where} attends to key {query + 1 + key}, a later one. {advice}")
 
 
-# ---- four axes ------------------------------------------------------------------------------
-
-
 def _stack(value: object, name: str) -> checks.Floats:
     """Return weights as one array, also from a sequence of one array per layer."""
     received = type(value).__name__
@@ -142,9 +139,6 @@ def _dtypes(value: object) -> set[str]:
     """Return the names of the dtypes of an array or its layers, such as "bfloat16"."""
     arrays = cast("list[object]", value) if isinstance(value, list | tuple) else [value]
     return {str(getattr(w, "dtype", "")).rpartition(".")[2] for w in arrays}
-
-
-# ---- rows that sum to one -------------------------------------------------------------------
 
 
 def _normalize_rows(
