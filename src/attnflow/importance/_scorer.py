@@ -35,7 +35,7 @@ class TargetScore:
     """The target for one input, and its score for the unchanged input."""
 
     target: int
-    other: int  # the most probable class besides the target
+    other: int  # the most probable class besides the target; the target if there is no other
     score: float
     settings: dict[str, Any]
 
@@ -87,7 +87,8 @@ class Scorer:
         for row, number in zip(values, numbers, strict=True):
             given, item = self.targets[number], self.inputs[number]
             target = int(row.argmax()) if given is None else classes.number(given)
-            other = _best_other(row, target)
+            best: list[int] = row.topk(min(2, len(row))).indices.tolist()
+            other = next((number for number in best if number != target), target)
             score = float(self._scored(row[None], [target], [other])[0])
             settings: dict[str, Any] = {
                 "score": self.score,
@@ -156,9 +157,3 @@ def independent_classes(model: nn.Module) -> bool:
 
 def _problem_type(model: nn.Module) -> Any:
     return getattr(getattr(model, "config", None), "problem_type", None)
-
-
-def _best_other(values: Tensor, target: int) -> int:
-    """Return the most probable class besides the target; the target if there is no other."""
-    best = values.topk(min(2, len(values))).indices.tolist()
-    return next((number for number in best if number != target), target)

@@ -150,7 +150,13 @@ def _result(
         if target is None and cross is None:
             return _single(model, collector, example, own, decoder, averaged=averaged)
         if own is None or decoder is None or cross is None:
-            raise _incomplete(model, {"encoder": own, "decoder": decoder, "cross": cross})
+            captured = {"encoder": own, "decoder": decoder, "cross": cross}
+            missing = [name for name, weights in captured.items() if weights is None]
+            raise UnsupportedModelError(
+                f"{type(model).__name__} attends to another sequence, but no "
+                f"{' or '.join(missing)} attention was heard; pass the whole model with both of "
+                "its inputs, or its encoder alone: attend(model.encoder, …)"
+            )
         target = target or Positions()
         names, origin = name_positions(model, inputs.forward, source, own.shape[-1])
         more, origin_of_target = name_positions(model, {}, target, decoder.shape[-1])
@@ -195,15 +201,6 @@ def _single(
         causal=_causal(model, weights),
         averaged=averaged,
         origin=origin,
-    )
-
-
-def _incomplete(model: nn.Module, captured: Mapping[str, object]) -> UnsupportedModelError:
-    missing = [name for name, weights in captured.items() if weights is None]
-    return UnsupportedModelError(
-        f"{type(model).__name__} attends to another sequence, but no {' or '.join(missing)} "
-        "attention was heard; pass the whole model with both of its inputs, or its encoder alone: "
-        "attend(model.encoder, …)"
     )
 
 

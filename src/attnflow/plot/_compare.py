@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from attnflow.errors import InputError
 from attnflow.methods import flow, raw, rollout
-from attnflow.plot import _axes, _graph, _heatmap
+from attnflow.plot import _axes, _heatmap
 from attnflow.plot._checks import check_title, query_index, require_matplotlib
 from attnflow.plot._graph import graph, rows_of, shares
 from attnflow.plot._heatmap import heatmap
-from attnflow.plot._layered import MIN_ASPECT
+from attnflow.plot._layered import MIN_ASPECT, label_lowest_row
 from attnflow.types import Attention, AttentionGraph, EncoderDecoderAttention, TokenAttention
 
 if TYPE_CHECKING:
@@ -87,7 +87,8 @@ def compare(
     # Again: the space for names is known when all panels are drawn.
     for one, panel in zip(shown, panels, strict=True):
         if view == "graph":
-            _graph.label_tokens(panel, rows_of(one))
+            rows = rows_of(one)
+            label_lowest_row(panel, rows.stack, rows.tokens, rows.sums)
         else:
             _heatmap.label_tokens(panel, one, query_index(one, query))
     return panels

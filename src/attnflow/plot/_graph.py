@@ -18,7 +18,6 @@ from attnflow.plot._layered import (
     draw_edges,
     draw_nodes,
     frame,
-    label_lowest_row,
 )
 from attnflow.plot._palette import GREY, INK, TITLES, colour_of
 from attnflow.types import AttentionGraph, TokenAttention
@@ -83,11 +82,6 @@ def graph(
     _ = draw_nodes(ax, rows.stack)
     _axes.set_title(ax, rows.title if title is None else title)
     return ax
-
-
-def label_tokens(ax: Axes, rows: Rows) -> None:
-    """Label the lowest row; if not all names fit, the tokens with the largest sums."""
-    label_lowest_row(ax, rows.stack, rows.tokens, rows.sums)
 
 
 @dataclass(frozen=True, slots=True)

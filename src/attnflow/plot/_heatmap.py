@@ -90,8 +90,7 @@ def heatmap(
     _ = ax.set_ylabel(layer_label(layers), fontsize=_axes.font_size("small"))
     if colorbar:
         _draw_colorbar(ax, image, score_label(token_attention), extend=largest > top)
-    for side in ax.spines.values():
-        side.set_visible(False)
+    ax.spines[:].set_visible(False)
     label_tokens(ax, token_attention, place)
     _draw_cell_borders(ax, n_layers, n_tokens)
     ax.tick_params(colors=INK)

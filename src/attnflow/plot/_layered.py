@@ -131,8 +131,7 @@ def frame(
     weights: Sequence[float],
 ) -> None:
     """Label the lowest row with names and the rows with layers."""
-    for side in ax.spines.values():
-        side.set_visible(False)
+    ax.spines[:].set_visible(False)
     _ = ax.set_xlim(-0.6, stack.widest - 0.4)
     _ = ax.set_ylim(-0.3, len(stack.sizes) - 0.7)
     _axes.label_layers(ax, layers, [float(row) for row in range(len(layers))])

@@ -41,10 +41,6 @@ class Importance(StoredRecord):
     origin
         Text or image that the tokens come from, if known.
 
-    Notes
-    -----
-    Abnar & Zuidema (2020), https://doi.org/10.18653/v1/2020.acl-main.385
-
     Examples
     --------
     >>> Importance([0.0, 0.7], ["the", "key"], "blank_out")

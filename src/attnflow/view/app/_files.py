@@ -31,7 +31,10 @@ def files() -> dict[str, File]:
         "/": "app.html",
         **{f"/page/{name}": name for name in ("app.js", "app.css", "widget.js")},
     }
-    return {address: _file(name) for address, name in names.items()}
+    return {
+        address: make_file(static_file(name), name.rpartition(".")[2])
+        for address, name in names.items()
+    }
 
 
 def make_file(text: str, suffix: str) -> File:
@@ -39,7 +42,3 @@ def make_file(text: str, suffix: str) -> File:
     content = text.encode()
     tag = hashlib.blake2b(content, digest_size=8).hexdigest()
     return File(content, _TYPES[suffix], f'"{tag}"')
-
-
-def _file(name: str) -> File:
-    return make_file(static_file(name), name.rpartition(".")[2])
