@@ -44,8 +44,6 @@ _KINDS: dict[str, type[EncoderDecoderAttention | AttentionGraph | TokenAttention
     "layer_1": AttentionGraph,
     "saturated": TokenAttention,
 }
-# In characters of the page.
-_KILO, _MEGA = 1_000, 1_000_000
 
 
 @exit_codes()
@@ -126,7 +124,9 @@ def view(
         page = to_html(seen, heads=every, progress=progress, **settings)
     with storage.atomic_file(out) as draft:
         _ = draft.write_text(page, encoding="utf-8")
-    typer.echo(f"wrote {out}: {_size(page)}, {_summary(seen)}")
+    size = len(page.encode())
+    shown_size = f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{size / 1e3:.0f} kB"
+    typer.echo(f"wrote {out}: {shown_size}, {_summary(seen)}")
     print_sinks_note(seen.attention if isinstance(seen, Explanation) else seen)
     if open_page and not webbrowser.open(out.resolve().as_uri()):
         print_note("no browser was found; open the page by hand")
@@ -214,11 +214,6 @@ def _read(path: Path) -> Attention | EncoderDecoderAttention | AttentionGraph | 
     found = storage.read(path, required=(), optional=tuple(_KINDS))
     kinds = [kind for name, kind in _KINDS.items() if name in found]
     return kinds[0].load(path) if kinds else Attention.load(path)
-
-
-def _size(page: str) -> str:
-    size = len(page.encode())
-    return f"{size / _MEGA:.1f} MB" if size >= _MEGA else f"{size / _KILO:.0f} kB"
 
 
 def _summary(seen: _Seen) -> str:

@@ -55,11 +55,7 @@ def attend(
 ) -> list[AnyAttention]: ...
 @overload
 def attend(
-    model: nn.Module,
-    tokenizer: Any,
-    text: Mapping[str, Any] | Tensor,
-    *,
-    heads: Heads = "all",
+    model: nn.Module, tokenizer: Any, text: Mapping[str, Any] | Tensor, *, heads: Heads = "all"
 ) -> AnyAttention | list[AnyAttention]: ...
 def attend(
     model: nn.Module,
@@ -162,13 +158,7 @@ def _result(
         more, origin_of_target = name_positions(model, {}, target, decoder.shape[-1])
         origin = join_origins(source, target, (origin, origin_of_target))
         return EncoderDecoderAttention(
-            own,
-            decoder,
-            cross,
-            source=names,
-            target=more,
-            averaged=averaged,
-            origin=origin,
+            own, decoder, cross, source=names, target=more, averaged=averaged, origin=origin
         )
     except InputError as reason:
         captured = [weights for weights in (own, decoder, cross) if weights is not None]
@@ -196,11 +186,7 @@ def _single(
     source = inputs.sources[example]
     tokens, origin = name_positions(model, inputs.forward, source, weights.shape[-1])
     return Attention(
-        weights,
-        tokens,
-        causal=_causal(model, weights),
-        averaged=averaged,
-        origin=origin,
+        weights, tokens, causal=_causal(model, weights), averaged=averaged, origin=origin
     )
 
 

@@ -66,7 +66,11 @@ def compare(
     if view == "heatmap":
         for one in shown:
             _ = query_index(one, query)
-        shown = tuple(_as_shares(one) for one in shown)
+        # Rows that sum to one, as graphs draw them; unlike `normalized`, also infinite ones.
+        shown = tuple(
+            replace(one, scores=shares(one.scores), settings={**one.settings, "normalized": True})
+            for one in shown
+        )
     columns = [rows_of(one).columns if view == "graph" else one.tokens for one in shown]
     widest = max(columns, key=len)
     n_layers = max(len(one.layers) for one in shown)
@@ -112,12 +116,6 @@ def _token_attention(inputs: tuple[Any, ...], query: int | None) -> tuple[TokenA
             "expected token attention of several methods, or one attention or graph, got nothing"
         )
     return inputs
-
-
-def _as_shares(one: TokenAttention) -> TokenAttention:
-    """Return rows that sum to one, as graphs draw them; unlike `normalized`, also infinite ones."""
-    settings = {**one.settings, "normalized": True}
-    return replace(one, scores=shares(one.scores), settings=settings)
 
 
 def _titles(titles: Sequence[str] | None, count: int) -> Sequence[str | None]:

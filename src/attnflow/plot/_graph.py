@@ -12,13 +12,7 @@ from attnflow.errors import InputError
 from attnflow.plot import _axes
 from attnflow.plot._checks import check_title, check_vmax
 from attnflow.plot._labels import layer_names
-from attnflow.plot._layered import (
-    MIN_ASPECT,
-    Stack,
-    draw_edges,
-    draw_nodes,
-    frame,
-)
+from attnflow.plot._layered import MIN_ASPECT, Stack, draw_edges, draw_nodes, frame
 from attnflow.plot._palette import GREY, INK, TITLES, colour_of
 from attnflow.types import AttentionGraph, TokenAttention
 

@@ -117,10 +117,7 @@ def text(
     where = position_name(position, token_attention.tokens if named else ())
     caption = f"{TITLES[token_attention.method]}, layer {chosen}, from {printable(where)}"
     return ColouredText(
-        token_attention.tokens,
-        tuple(scores.tolist()),
-        colour_of(token_attention.method),
-        caption,
+        token_attention.tokens, tuple(scores.tolist()), colour_of(token_attention.method), caption
     )
 
 

@@ -98,9 +98,7 @@ class Importance(StoredRecord):
         Parameters
         ----------
         text
-            The text that was tokenized; by default `origin.text`, which the functions of
-            `attnflow.importance` store. If `origin.spans` is not known, the tokens are searched in
-            it.
+            As for `TokenAttention.to_words`.
 
         Notes
         -----

@@ -86,11 +86,7 @@ class Origin:
 
 
 def check_origin(origin: object, count: int) -> Origin | None:
-    """Return the origin if it fits `count` positions.
-
-    >>> check_origin(Origin(generated=1), 2)
-    Origin(spans=None, grid=None, generated=1, text=None)
-    """
+    """Return the origin if it fits `count` positions."""
     if origin is None:
         return None
     if not isinstance(origin, Origin):
@@ -116,30 +112,18 @@ def check_origin(origin: object, count: int) -> Origin | None:
 
 
 def predicting(origin: Origin | None, count: int) -> tuple[int, ...]:
-    """Return the positions, of `count`, whose output predicted the generated tokens.
-
-    >>> predicting(Origin(generated=2), 5)
-    (2, 3)
-    """
+    """Return the positions, of `count`, whose output predicted the generated tokens."""
     generated = 0 if origin is None else origin.generated
     return tuple(range(count - generated - 1, count - 1))
 
 
 def origin_to_json(origin: Origin) -> str:
-    """Return an origin as the JSON text that files hold.
-
-    >>> origin_to_json(Origin(spans=((0, 3),)))
-    '{"spans": [[0, 3]], "grid": null, "generated": 0, "text": null}'
-    """
+    """Return an origin as the JSON text that files hold."""
     return json.dumps(asdict(origin))
 
 
 def origin_from_json(stored: object) -> Origin:
-    """Return the origin in JSON text from a file.
-
-    >>> origin_from_json('{"grid": {"rows": 2, "columns": 3, "prefix": 1}}').grid
-    Grid(rows=2, columns=3, prefix=1)
-    """
+    """Return the origin in JSON text from a file."""
     try:
         fields: Any = json.loads(str(stored))
         grid = fields.pop("grid", None)

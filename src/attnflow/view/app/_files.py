@@ -22,11 +22,7 @@ class File:
 
 
 def files() -> dict[str, File]:
-    """Return address → file. No part of an address is ever used as a path.
-
-    >>> files()["/"].type
-    'text/html; charset=utf-8'
-    """
+    """Return address → file. No part of an address is ever used as a path."""
     names = {
         "/": "app.html",
         **{f"/page/{name}": name for name in ("app.js", "app.css", "widget.js")},

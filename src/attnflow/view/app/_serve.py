@@ -54,7 +54,9 @@ def serve(
     require_packages()
     app = create_app(models, limits=limits, hosts=(*LOOPBACK, host, *hosts))
     with bind_socket(host, port) as sock:
-        address = _address(sock)
+        name, number = str(sock.getsockname()[0]), sock.getsockname()[1]
+        shown = ANY_ADDRESS.get(name, name)
+        address = f"http://{f'[{shown}]' if ':' in shown else shown}:{number}/"
         if on_ready is not None:
             on_ready(address)
         if open_browser:
@@ -104,12 +106,6 @@ def _port_error(host: str, port: int, reason: Exception) -> InputError:
     else:
         why, advice = f"cannot be opened: {reason}", "use 127.0.0.1 and a port up to 65535"
     return InputError(f"port {port} of {host} {why}; {advice}")
-
-
-def _address(sock: socket.socket) -> str:
-    host, port = str(sock.getsockname()[0]), sock.getsockname()[1]
-    shown = ANY_ADDRESS.get(host, host)
-    return f"http://{f'[{shown}]' if ':' in shown else shown}:{port}/"
 
 
 def _run(app: Any, sock: socket.socket) -> None:
