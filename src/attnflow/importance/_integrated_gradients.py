@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnflow._internal import checks
-from attnflow.errors import InputError
 from attnflow.importance._ablation import token_id
 from attnflow.importance._batches import Variant, batches
 from attnflow.importance._embeddings import Change, Leaf, changed_embeddings, gradient
@@ -86,9 +85,7 @@ def integrated_gradients(
     >>> i.values.round(6), i.settings["input_score"]
     (array([4., 4.]), 8.0)
     """
-    steps = checks.as_int(steps, "steps")
-    if steps < 1:
-        raise InputError(f"steps must be 1 or more, got {steps}")
+    steps = checks.as_int(steps, "steps", least=1)
     scorer = Scorer.of(model, tokenizer, text, score, target, position=position, truncate=truncate)
     token = None
     if baseline != "zero":

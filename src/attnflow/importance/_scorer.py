@@ -112,7 +112,7 @@ class Scorer:
     def probabilities(self, values: Tensor) -> Tensor:
         """Return probabilities (row, class) of logits; an error if the output has none."""
         self._check(values.shape[1])
-        return self._probabilities(values)
+        return values.sigmoid() if independent_classes(self.model) else values.softmax(dim=-1)
 
     def scores(self, values: Tensor, targets: Sequence[TargetScore]) -> Tensor:
         """Return the scores (row) of logits (row, class), with a target for each row."""
@@ -126,13 +126,10 @@ class Scorer:
         rows = torch.arange(len(targets), device=values.device)
         if self.score == "logit":
             return values[rows, list(targets)]
-        p = self._probabilities(values)
+        p = self.probabilities(values)
         if self.score == "probability":
             return p[rows, list(targets)]
         return p[rows, list(targets)] - p[rows, list(others)]
-
-    def _probabilities(self, values: Tensor) -> Tensor:
-        return values.sigmoid() if independent_classes(self.model) else values.softmax(dim=-1)
 
     def _check(self, count: int) -> None:
         """Refuse scores that the output of the model does not have."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnflow.errors import InputError, UnsupportedModelError
+from attnflow.models._families import layer_count
 from attnflow.models._model import not_finite, unwrap_compiled
 from attnflow.models.capture import ROLES, Collector, capture_attention
 from attnflow.models.inputs import (
@@ -120,18 +121,11 @@ def attend(
     model = unwrap_compiled(model)
     inputs = prepare(model, tokenizer, text, target=target, truncate=truncate, generate=generate)
     averaged = heads == "mean"
-    collector = Collector(inputs, averaged=averaged, expected=_layers(model))
+    collector = Collector(inputs, averaged=averaged, expected=layer_count(model) or 1)
     capture_attention(model, inputs.forward, collector.receive)
     examples = range(len(collector.inputs.sources))
     found = [_result(model, collector, example, averaged=averaged) for example in examples]
     return found[0] if collector.inputs.single else found
-
-
-def _layers(model: nn.Module) -> int:
-    """How many layers to take memory for; more are taken where there are more."""
-    config = getattr(model, "config", None)
-    layers = getattr(config, "num_hidden_layers", None)
-    return layers if isinstance(layers, int) and layers > 0 else 1
 
 
 def _result(

@@ -76,6 +76,12 @@ def family_of(model: object) -> Family:
     return FAMILIES.get(getattr(config, "model_type", ""), Family())
 
 
+def layer_count(model: object) -> int | None:
+    """How many layers the configuration of a model names; None where it names none."""
+    layers = getattr(getattr(model, "config", None), "num_hidden_layers", None)
+    return layers if isinstance(layers, int) and layers > 0 else None
+
+
 def token_limit(model: object) -> int | None:
     """How many tokens a model takes at most; None where it names no limit, or has none.
 

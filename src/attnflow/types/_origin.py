@@ -77,10 +77,7 @@ class Origin:
             object.__setattr__(self, "spans", _spans(self.spans))
         if not isinstance(cast("object", self.grid), Grid | None):
             raise InputError(f"grid must be a Grid(rows, columns, prefix), got {self.grid!r}")
-        generated = checks.as_int(self.generated, "generated")
-        if generated < 0:
-            raise InputError(f"generated must be 0 or more, got {generated}")
-        object.__setattr__(self, "generated", generated)
+        object.__setattr__(self, "generated", checks.as_int(self.generated, "generated", least=0))
         if not isinstance(cast("object", self.text), str | None):
             raise InputError(f"text must be a string, got {self.text!r}")
 

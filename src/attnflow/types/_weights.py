@@ -40,7 +40,8 @@ def checked_weights(value: object, name: str, *, square: bool = True) -> checks.
     """
     received = _stack(value, name)
     _check_shape(received, name, square=square)
-    dtypes = _dtypes(value)
+    arrays = cast("list[object]", value) if isinstance(value, list | tuple) else [value]
+    dtypes = {str(getattr(w, "dtype", "")).rpartition(".")[2] for w in arrays}
     array = checks.as_read_only(received)
     return _normalize_rows(
         array,
@@ -133,12 +134,6 @@ def _check_shape(array: checks.Floats, name: str, *, square: bool) -> None:
             f"{array.shape[3]} keys. For cross-attention, use EncoderDecoderAttention or "
             "AttentionGraph"
         )
-
-
-def _dtypes(value: object) -> set[str]:
-    """Return the names of the dtypes of an array or its layers, such as "bfloat16"."""
-    arrays = cast("list[object]", value) if isinstance(value, list | tuple) else [value]
-    return {str(getattr(w, "dtype", "")).rpartition(".")[2] for w in arrays}
 
 
 def _normalize_rows(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from attnflow._internal import checks
 from attnflow.errors import InputError, UnsupportedModelError
+from attnflow.models._families import layer_count
 from attnflow.models._model import device_of, dtype_of, not_finite
 from attnflow.models.capture import Call, Role
 from attnflow.models.inputs import Inputs, Positions, join_origins, name_positions
@@ -275,8 +276,7 @@ def _layers_of(model: nn.Module) -> int | None:
     config = getattr(model, "config", None)
     if any(hasattr(config, name) for name in ("decoder_layers", "num_decoder_layers")):
         return None
-    layers = getattr(config, "num_hidden_layers", None)
-    return layers if isinstance(layers, int) and layers > 0 else None
+    return layer_count(model)
 
 
 def _real(rows: Tensor, positions: Positions) -> Tensor:

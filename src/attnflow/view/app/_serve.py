@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from attnflow.errors import InputError
 from attnflow.models import Loaded
-from attnflow.view.app._create import create_app, require_packages
+from attnflow.view.app._create import create_app
 from attnflow.view.app._limits import Limits
 from attnflow.view.app._security import ANY_ADDRESS, LOOPBACK
 
@@ -51,7 +51,6 @@ def serve(
     on_ready
         Called with the URL of the app once it listens.
     """
-    require_packages()
     app = create_app(models, limits=limits, hosts=(*LOOPBACK, host, *hosts))
     with bind_socket(host, port) as sock:
         name, number = str(sock.getsockname()[0]), sock.getsockname()[1]
