@@ -22,9 +22,10 @@ def print_sinks_note(attention: object, *, remedy: str = COMPUTE_WITHOUT) -> Non
     `remedy` is the option that takes them out, as users of the command at hand would write it.
     Graphs and scores do not tell such positions.
     """
-    if not isinstance(attention, Attention | EncoderDecoderAttention) or not attention.sinks:
+    if not isinstance(attention, Attention | EncoderDecoderAttention):
         return
-    sinks = attention.sinks
+    if not (sinks := attention.sinks):
+        return
     where = sorted({sink.position for sink in sinks})
     numbers, them = ",".join(map(str, where)), "it" if len(where) == 1 else "them"
     print_note(f"{describe_sinks(sinks, attention.tokens)}; {remedy} {numbers} takes {them} out")

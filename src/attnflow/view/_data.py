@@ -22,13 +22,13 @@ With attention or a graph the page computes raw attention and rollout itself. An
 from collections.abc import Iterable
 from typing import Any, TypedDict, cast
 
-from attnflow._internal.checks import Progress
+from attnflow._internal.checks import Floats, Progress
 from attnflow._internal.settings import thaw_settings
 from attnflow.errors import InputError
 from attnflow.importance import Importance, Prediction
 from attnflow.types import Attention, TokenAttention
 from attnflow.view._content import Content, PageInput, content
-from attnflow.view._encoding import as_floats, as_shares
+from attnflow.view._encoding import EncodedArray, as_floats, as_shares
 from attnflow.view._flows import page_scores
 from attnflow.view._text import text_parts
 
@@ -99,10 +99,7 @@ def page_data(
         "names": _names(found),
         "causal": found.causal,
         "attention": _attention(found.attention, heads=heads),
-        # In 16 bits if all weights of a layer are at most 1, else as float32.
-        "graph": None
-        if graph is None
-        else [as_shares(m) if float(m.max()) <= 1.0 else as_floats(m) for m in graph.layers],
+        "graph": None if graph is None else [_edges(matrix) for matrix in graph.layers],
         "scores": [_scores(one) for one in scores],
         "importance": [
             {"method": one.method, "values": one.values.tolist()} for one in found.importance
@@ -164,6 +161,11 @@ def _with_heads(attention: Attention, *, heads: bool | None) -> bool:
         return heads
     characters = attention.weights.size * 2 * 4 / 3  # two bytes for each weight, in base64
     return attention.n_heads > 1 and characters < _HEADS_SIZE
+
+
+def _edges(matrix: Floats) -> EncodedArray:
+    """Return one layer of a graph, in 16 bits if its weights are at most 1, else as float32."""
+    return as_shares(matrix) if float(matrix.max()) <= 1.0 else as_floats(matrix)
 
 
 def _scores(scores: TokenAttention) -> dict[str, Any]:

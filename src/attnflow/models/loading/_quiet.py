@@ -17,15 +17,15 @@ def quietly() -> Generator[None]:
 
     For one thread at a time: all of these are settings of the whole program.
     """
-    from huggingface_hub.utils import are_progress_bars_disabled, disable_progress_bars
-    from transformers.utils import logging as messages
-
-    hub = logging.getLogger("huggingface_hub")
-    verbosity, level = messages.get_verbosity(), hub.level
-    shown, shown_by_hub = messages.is_progress_bar_enabled(), not are_progress_bars_disabled()
-    conversion = os.environ.get(_NO_CONVERSION)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        from huggingface_hub.utils import are_progress_bars_disabled, disable_progress_bars
+        from transformers.utils import logging as messages
+
+        hub = logging.getLogger("huggingface_hub")
+        verbosity, level = messages.get_verbosity(), hub.level
+        shown, shown_by_hub = messages.is_progress_bar_enabled(), not are_progress_bars_disabled()
+        conversion = os.environ.get(_NO_CONVERSION)
         try:
             messages.set_verbosity(logging.CRITICAL)
             hub.setLevel(logging.CRITICAL)
