@@ -22,7 +22,12 @@ UNK = "[UNK]"  # not trained: see `Vocabulary.with_unknown`
 
 # Typed quotes and dashes, and those of the corpus. A straight quote opens a quotation after a space
 # or an opening bracket.
-_PUNCTUATION = (("[\u2018\u2019]", "'"), (r'“|(?<![^\s(\[])"', "``"), ('[”"]', "''"), ("—", "--"))
+_PUNCTUATION = (
+    ("[\u2018\u2019]", "'"),
+    (r'“|(?<![^\s(\[])"', "``"),
+    ('[”"]', "''"),
+    ("—", "--"),
+)
 # Separate words within a string without spaces, in this order.
 _SEPARATE = (
     r"(?:\b[a-zA-Z]\.){2,}",  # an abbreviation with its points: u.s.
