@@ -24,10 +24,7 @@ from attnflow.paper import (
 _SENTENCES = 4000  # generated without --data; chosen: two minutes, and a high accuracy
 
 app = typer.Typer(
-    name="train",
-    help="Train a model of the paper.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
+    name="train", help="Train a model of the paper.", no_args_is_help=True, rich_markup_mode=None
 )
 
 

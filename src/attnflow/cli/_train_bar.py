@@ -1,12 +1,12 @@
 """Progress of training on stderr: a line for each epoch and, on a terminal, a progress bar."""
 
-import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 import typer
 
+from attnflow.cli._progress import on_terminal, rich_bar
 from attnflow.paper import EpochLog, StepLog
 
 _STARTING = "reading sentences"
@@ -24,8 +24,7 @@ class TrainBar:
 def train_bar() -> Generator[TrainBar]:
     """Yield the callbacks of a run."""
     lines = _Lines()
-    # Python has no stderr where the shell closed it.
-    if sys.stderr is None or not sys.stderr.isatty():
+    if not on_terminal():
 
         def line(text: str) -> None:
             typer.echo(text, err=True)
@@ -35,28 +34,11 @@ def train_bar() -> Generator[TrainBar]:
         )
         return
 
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TaskProgressColumn,
-        TextColumn,
-        TimeElapsedColumn,
-    )
-
-    console = Console(stderr=True)
-    bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=20),
-        TaskProgressColumn(),
-        TimeElapsedColumn(),
-        console=console,
-        transient=True,
-    )
+    bar = rich_bar(width=20)
     task = bar.add_task(_STARTING, total=None)
 
     def above(text: str) -> None:
-        console.print(text, markup=False, highlight=False, soft_wrap=True)
+        bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def step(log: StepLog) -> None:
         lines.resumed(log, above)

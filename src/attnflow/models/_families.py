@@ -1,34 +1,19 @@
 """What is known about families of models, as data. A family without an entry works all the same."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Facts that neither the configuration nor the pass tells.
+    """Facts that neither the configuration nor the pass tells."""
 
-    Parameters
-    ----------
-    prefix
-        Names of the special positions before the patches of an image.
-    registers
-        The field of the configuration that says how many registers follow them.
-    counts_after_padding
-        Whether positions are counted from the one after the padding token's id, as RoBERTa and
-        its kin do, so that the first entries of the table of positions serve no token.
-    any_length
-        Whether there is no limit of length, although the configuration names one.
-    frame_seconds
-        How much time a position of the encoder stands for, of models that hear sound.
-    """
-
-    prefix: tuple[str, ...] = ()
-    registers: str = ""
+    prefix: tuple[str, ...] = ()  # names of the special positions before the patches of an image
+    registers: str = ""  # field of the configuration: how many registers follow them
+    # Whether positions are counted from the one after the padding token's id, as RoBERTa and its
+    # kin do, so that the first entries of the table of positions serve no token.
     counts_after_padding: bool = False
-    any_length: bool = False
-    frame_seconds: float = 0.0
+    any_length: bool = False  # whether there is no limit, although the configuration names one
+    frame_seconds: float = 0.0  # time of a position of the encoder, of models of sound
 
 
 _COUNTS_AFTER_PADDING = Family(counts_after_padding=True)
@@ -91,8 +76,21 @@ def family_of(model: object) -> Family:
     return FAMILIES.get(getattr(config, "model_type", ""), Family())
 
 
-def length_limit(model: object) -> int | None:
-    """How many tokens a model takes at most; None where it names no limit, or has none."""
+def layer_count(model: object) -> int | None:
+    """How many layers the configuration of a model names; None where it names none."""
+    layers = getattr(getattr(model, "config", None), "num_hidden_layers", None)
+    return layers if isinstance(layers, int) and layers > 0 else None
+
+
+def token_limit(model: object) -> int | None:
+    """How many tokens a model takes at most; None where it names no limit, or has none.
+
+    Examples
+    --------
+    >>> from attnflow import models, paper
+    >>> models.token_limit(paper.load().model)
+    64
+    """
     config, family = getattr(model, "config", None), family_of(model)
     limit = getattr(config, "max_position_embeddings", None)
     if family.any_length or not isinstance(limit, int) or limit < 1:

@@ -8,14 +8,13 @@ import inspect
 import sys
 import threading
 import weakref
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from attnflow._internal.optional import require
 from attnflow.errors import AttnflowError, InputError, UnsupportedModelError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping, Sequence
-
     from torch import nn
 
 
@@ -31,9 +30,6 @@ def unwrap_compiled(model: nn.Module) -> nn.Module:
 def is_pretrained(model: nn.Module) -> bool:
     """Whether this is a Hugging Face model; transformers is loaded only if it made the model."""
     return any(kind.__module__ == "transformers.modeling_utils" for kind in type(model).__mro__)
-
-
-# ---- what a model takes ----------------------------------------------------------------------
 
 
 def forward_parameters(model: nn.Module) -> Mapping[str, inspect.Parameter]:
@@ -117,9 +113,6 @@ def not_finite(model: nn.Module) -> UnsupportedModelError:
         f"{type(model).__name__} gave attention that is not a number; its weights or its input "
         "hold NaN or infinity, or overflow in half precision: try model.float()"
     )
-
-
-# ---- how a model is run ----------------------------------------------------------------------
 
 
 # What a pass sets in a model it puts back, so passes of one model in several threads take turns.

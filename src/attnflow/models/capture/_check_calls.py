@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from attnflow.errors import UnsupportedModelError
 from attnflow.models._model import has_decoder, is_pretrained
+from attnflow.models.capture._call import Call, Receive, Role
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from torch import nn
-
-    from attnflow.models.capture._call import Call, Receive, Role
 
 
 class CallChecker:
@@ -41,8 +39,6 @@ class CallChecker:
             raise self._out_of_turn(*self._calls[-1], "nothing")
         _check_every_layer(self._model, [name for name, _ in self._calls])
         self._check_times()
-
-    # ---- while the pass runs -----------------------------------------------------------------
 
     def _check_batch(self, call: Call) -> None:
         """Refuse the second axis as the batch, but for the modules that have it there."""
@@ -85,8 +81,6 @@ class CallChecker:
             "encoder alone, or collect the weights and pass them to "
             "attnflow.EncoderDecoderAttention"
         )
-
-    # ---- at its end --------------------------------------------------------------------------
 
     def _check_times(self) -> None:
         """Refuse layers heard more than once, but for one that serves as several, as ALBERT's."""

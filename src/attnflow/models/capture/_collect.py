@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from attnflow.errors import UnsupportedModelError
+from attnflow.models.capture._call import Buffer, Call, Role
 from attnflow.models.inputs import Inputs, Positions
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from torch import Tensor
-
-    from attnflow.models.capture._call import Buffer, Call, Role
 
 # How far rows of half precision may be from one: twice the 2⁻⁸ by which rounding puts them off.
 _ROUNDING_HALF = 2**-7

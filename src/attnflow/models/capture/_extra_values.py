@@ -7,11 +7,10 @@ what is put side by side takes little memory.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from torch import Tensor
 
 # Columns of R up to which one fused call is quicker than averaging the heads' weights first, block
@@ -30,21 +29,13 @@ def attend_with_extra_values(
     value: Tensor,
     R: Tensor,
 ) -> tuple[Tensor, Tensor]:
-    """The output of attention, and the mean over heads of its weights times R.
+    """Return the output of attention, and the mean over heads of its weights times R.
 
-    Parameters
-    ----------
-    attend
-        Fused attention of queries, keys and values (batch, head, position, width) of the heads that
-        the slice says, with the scale of the model: (batch, head, query, width).
-    query, key, value
-        What the model attends with; keys and values may have fewer heads.
-    R
-        (batch, key, column), on any device: layers of a model may be spread over several.
+    `attend` is fused attention of queries, keys and values (batch, head, position, width) of the
+    heads in the slice, with the scale of the model. Keys and values may have fewer heads. R is
+    (batch, key, column), on any device: layers of a model may be spread over several.
 
-    Notes
-    -----
-    Kernels for the CPU want queries, keys and values of one width, so all are filled up with zeros,
+    Kernels for the CPU need queries, keys and values of one width, so all are padded with zeros,
     which changes no product.
     """
     batch, heads, positions, own = value.shape

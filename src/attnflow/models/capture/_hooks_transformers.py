@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
@@ -25,8 +26,6 @@ from attnflow.models.capture._extra_values import (
 from attnflow.models.capture._softmax import softmax_into
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Mapping
-
     from torch import Tensor, nn
 
 # What transformers finds our functions by: one that wants the masks of eager attention, one that

@@ -7,39 +7,30 @@ it is. That saves a copy of all weights; and rows that a softmax wrote need no c
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any
+
+from attnflow.models.capture._call import Buffer
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-    from attnflow.models.capture._call import Buffer
 
 # What torch passes along with the scores.
 _SETTINGS = {"dim", "dtype", "_stacklevel"}
 
 
-class SoftmaxInto(Protocol):
-    """While this is open, the first softmax over keys of one shape writes to its room."""
+def softmax_into(buffer: Buffer, shape: tuple[int, int, int, int]) -> Any:
+    """Return a mode in which the first softmax over keys of a shape writes to the buffer.
 
-    def __enter__(self) -> Self: ...
-    def __exit__(self, *error: object) -> object: ...
-
-    def kept(self, weights: Tensor) -> Tensor:
-        """The weights that came out: in the room if they are what the softmax wrote, else apart."""
-        ...
-
-
-def softmax_into(buffer: Buffer, shape: tuple[int, int, int, int]) -> SoftmaxInto:
-    """Have the softmax that gives weights (batch, head, query, key) of a shape write to the room.
-
-    It does so for scores in float32 on the CPU, as many models have them.
+    It does so for scores (batch, head, query, key) in float32 on the CPU, as many models have them.
+    `kept(weights)` returns the weights that came out: in the buffer if they are what the softmax
+    wrote, else apart.
     """
     return _mode()(buffer, shape)
 
 
 @functools.cache
 def _mode() -> Any:
-    """The class of it, made once torch is there."""
+    """Return the class of the mode, which needs torch."""
     import torch
     from torch.overrides import TorchFunctionMode
 

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 from attnflow._internal.words import align, strip_span
 from attnflow.errors import InputError
-from attnflow.models._families import length_limit
+from attnflow.models._families import token_limit
+from attnflow.types import Span
 
 if TYPE_CHECKING:
     from torch import nn
-
-    from attnflow.types import Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +75,25 @@ def tokenize(
             "it, or pass truncate=True to cut it off there"
         )
     return _encoded(tokenizer, text, target=target, truncation=True, max_length=buffer)
+
+
+def count_tokens(tokenizer: Any, text: str) -> int:
+    """How many tokens a text has, those that the tokenizer puts around it included.
+
+    Parameters
+    ----------
+    tokenizer
+        Of transformers, as `load` gives it.
+    text
+        Of any length; one without a word is an InputError.
+
+    Examples
+    --------
+    >>> from attnflow import models, paper
+    >>> models.count_tokens(paper.load().tokenizer, "the key to the cabinets")
+    7
+    """
+    return len(tokenize(tokenizer, text, limit=None, truncate=False).ids)
 
 
 def _check_characters(text: str) -> None:
@@ -152,9 +170,6 @@ def inner_tokenizer(tokenizer: Any) -> Any:
     return inner
 
 
-# ---- the decoder of an encoder-decoder -------------------------------------------------------
-
-
 def decoder_of(model: nn.Module) -> nn.Module:
     """The part of an encoder-decoder that writes; the model itself where it does not say."""
     part = getattr(model, "get_decoder", lambda: None)()
@@ -165,4 +180,4 @@ def decoder_limit(model: nn.Module) -> int | None:
     """How many tokens the decoder takes, its start token included; None where it names no limit."""
     decoder = decoder_of(model)
     own = getattr(getattr(decoder, "config", None), "max_target_positions", None)  # of Whisper
-    return own if isinstance(own, int) else length_limit(decoder)
+    return own if isinstance(own, int) else token_limit(decoder)

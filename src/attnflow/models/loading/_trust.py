@@ -5,18 +5,13 @@ are loaded. transformers has switches for them, but a model can get around some:
 configuration may name a pickle where safetensors were asked for.
 """
 
-from __future__ import annotations
-
 import importlib.util
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
 
 from attnflow.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from attnflow.models.loading._checkpoint import Checkpoint
+from attnflow.models.loading._checkpoint import Checkpoint
 
 _SAFE = ("model.safetensors", "model.safetensors.index.json")
 _PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json")

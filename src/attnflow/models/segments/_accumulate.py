@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from attnflow._internal import checks
 from attnflow.errors import InputError, UnsupportedModelError
+from attnflow.models._families import layer_count
 from attnflow.models._model import device_of, dtype_of, not_finite
-from attnflow.models.inputs import join_origins, name_positions
+from attnflow.models.capture import Call, Role
+from attnflow.models.inputs import Inputs, Positions, join_origins, name_positions
 from attnflow.models.segments._columns import Columns, segment_columns
-from attnflow.types import TokenAttention
+from attnflow.types import Origin, TokenAttention
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from numpy.typing import NDArray
     from torch import Tensor, nn
-
-    from attnflow.models.capture import Call, Role
-    from attnflow.models.inputs import Inputs, Positions
-    from attnflow.types import Origin
 
 # How far the sum of a row of attention may be from one; chosen here. In single precision sums are
 # off by 1e-6. In half precision R, the weights and the product are rounded, in bfloat16 by up to
@@ -183,8 +180,6 @@ class RolloutAccumulator:
             settings["causal"] = not bool(source.triu(diagonal=1).any())
         return {**settings, "onto": 0, **columns.settings}
 
-    # ---- where it begins ---------------------------------------------------------------------
-
     def _begin(self, length: int) -> None:
         """R(0): for each position, one in the column of its segment."""
         targets, sources = self.inputs.targets, self.inputs.sources
@@ -200,9 +195,6 @@ class RolloutAccumulator:
         self._source = self._members(sources, length, width, behind=False)
         if targets is not None:
             self._target = self._members(targets, self._target_length(), width, behind=True)
-
-    def _of(self, example: int) -> Any:
-        return self._segments[example if self._each else 0]
 
     def _target_length(self) -> int:
         """How many positions the decoder reads."""
@@ -229,7 +221,8 @@ class RolloutAccumulator:
         for query in self._queries or ():
             if not 0 <= query < len(tokens):
                 raise InputError(f"query {query} is asked for; queries are 0 to {len(tokens) - 1}")
-        self._columns.append(segment_columns(self._of(example), tokens, origin, text))
+        segments = self._segments[example if self._each else 0]
+        self._columns.append(segment_columns(segments, tokens, origin, text))
         self._origins.append(origin)
 
     def _members(
@@ -283,8 +276,7 @@ def _layers_of(model: nn.Module) -> int | None:
     config = getattr(model, "config", None)
     if any(hasattr(config, name) for name in ("decoder_layers", "num_decoder_layers")):
         return None
-    layers = getattr(config, "num_hidden_layers", None)
-    return layers if isinstance(layers, int) and layers > 0 else None
+    return layer_count(model)
 
 
 def _real(rows: Tensor, positions: Positions) -> Tensor:

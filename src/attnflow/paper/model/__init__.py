@@ -2,13 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from attnflow.paper.model._accuracy import (
-    Accuracy,
-    accuracy,
-    accuracy_of_ids,
-    by_attractors,
-    pad,
-)
+from attnflow.paper.model._accuracy import Accuracy, accuracy, accuracy_of_ids, by_attractors, pad
 from attnflow.paper.model._load import (
     CONFIG,
     SHIPPED,

@@ -5,8 +5,6 @@ at the start whose final embedding the classifier takes. The blocks are those of
 module imports torch and transformers.
 """
 
-from __future__ import annotations
-
 from typing import Any, cast
 
 import torch
