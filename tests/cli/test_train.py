@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,11 @@ from typer.testing import Result
 from attnflow import paper
 from attnflow.cli import _train as command
 from attnflow.cli._train_bar import train_bar
-from attnflow.paper import EpochLog, Mix, Recipe
+from attnflow.paper import ACCURATE_RECIPE, EpochLog, Mix
 
 Run = Callable[..., Result]
 OnTerminal = Callable[..., str]
-SMALL = Recipe(epochs=2, batch_size=32, warmup_steps=5, mix=Mix(generated=0))
+SMALL = replace(ACCURATE_RECIPE, epochs=2, batch_size=32, warmup_steps=5, mix=Mix(generated=0))
 SENTENCES = 120
 # The program with fewer sentences than its default.
 PROGRAM = f"""
@@ -176,3 +177,10 @@ def test_a_closed_stderr_has_nothing_to_show(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(sys, "stderr", None)
     with train_bar() as bar:
         bar.epoch(EpochLog(1, 0.5, 0.9, 0.3, None, 1.0))
+
+
+def test_a_recipe_without_data_is_an_error(run: Run, tmp_path: Path) -> None:
+    result = run("train", "verb-number", "--recipe", "accurate", "--out", tmp_path / "run")
+    assert result.exit_code == 2
+    assert "'--recipe': needs --data" in result.stderr
+    assert not (tmp_path / "run").exists()

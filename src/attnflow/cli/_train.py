@@ -10,6 +10,7 @@ import typer
 
 from attnflow.cli._data import Data, read_splits
 from attnflow.cli._exit_codes import exit_codes
+from attnflow.cli._options import wrong
 from attnflow.cli._train_bar import train_bar
 from attnflow.paper import (
     ACCURATE_RECIPE,
@@ -49,12 +50,12 @@ def verb_number(
         int, typer.Option(min=0, help="Random seed of training; the splits do not depend on it.")
     ] = 0,
     recipe: Annotated[
-        Literal["paper", "accurate"],
+        Literal["paper", "accurate"] | None,
         typer.Option(
             help="paper: strong dropout and a teacher, as the paper's model was trained. accurate: "
-            "little dropout, no teacher."
+            "little dropout, no teacher.  [default: paper; without --data a small one]"
         ),
-    ] = "paper",
+    ] = None,
     teacher: Annotated[
         Path | None,
         typer.Option(
@@ -114,19 +115,21 @@ def verb_number(
                 on_epoch=bar.epoch,
             )
     except KeyboardInterrupt:
-        options = {"--data": data, "--out": out, "--seed": seed or None, "--epochs": epochs}
+        options: dict[str, object] = {"--data": data, "--out": out, "--recipe": recipe}
         options |= {"--teacher": teacher, "--attention-dropout": attention_dropout}
-        options["--recipe"] = None if recipe == "paper" else recipe
+        options |= {"--seed": seed or None, "--epochs": epochs}
         options["--threads"] = None if threads == 1 else threads
         typer.echo(_how_to_resume(out, options, as_json=as_json), err=True)
         raise
     _report(out, data, settings, result, as_json=as_json)
 
 
-def _recipe(name: str, data: Path | None) -> Recipe:
+def _recipe(name: str | None, data: Path | None) -> Recipe:
     if data is None:
+        if name is not None:
+            raise wrong("--recipe", "needs --data")
         return SMALL_RECIPE
-    return Recipe() if name == "paper" else ACCURATE_RECIPE
+    return ACCURATE_RECIPE if name == "accurate" else Recipe()
 
 
 def _splits(data: Path | None) -> Splits:
