@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -9,6 +10,8 @@ from pathlib import Path
 
 import pytest
 from typer.testing import Result
+
+from attnflow.paper.model import SHIPPED
 
 Run = Callable[..., Result]
 FEW = ["--samples", 5]
@@ -25,7 +28,56 @@ def test_tables_are_printed_with_the_papers_numbers(run: Run, table: str) -> Non
     assert names == ["", "raw", "raw, paper", "rollout", "rollout, paper", "flow", "flow, paper"]
     assert {"table-1": "0.69 ± 0.27", "table-2": "0.53 ± 0.33"}[table] in result.stdout
     assert lines[-1].endswith("; the rest is loading")
-    assert ("LayerNorm" in result.stdout) == (table == "table-2")
+    assert ("the norm over dimensions" in result.stdout) == (table == "table-2")
+
+
+@pytest.mark.parametrize("table", ["table-1", "table-2"])
+def test_as_published_names_what_the_papers_code_did(run: Run, table: str) -> None:
+    result = run("reproduce", table, *FEW, "--as-published")
+    assert result.exit_code == 0, result.stderr
+    assert "the formula without ties on dense ranks" in result.stdout
+    done = {"table-1": "replaced by [PAD]", "table-2": "which is rounding alone"}[table]
+    assert done in result.stdout
+
+
+def test_several_models_are_averaged(run: Run, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        _ = shutil.copytree(SHIPPED, tmp_path / "runs" / name)
+    a, b = tmp_path / "runs" / "a", tmp_path / "runs" / "b"
+    texts = [run("reproduce", "table-2", *FEW, "--models", a, b).stdout]
+    texts.append(run("reproduce", "table-2", *FEW, "--models", tmp_path / "runs").stdout)
+    for text in texts:
+        assert "mean ± standard deviation over 2 models" in text
+        assert str(a) in text
+        assert str(b) in text
+    rows = [[line for line in text.splitlines() if line.startswith("| raw ")] for text in texts]
+    assert rows[0] == rows[1] != []
+    assert rows[0][0].count("± 0.00") == 6  # the models are the same
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--as-published", "--replace", "unk"], "--as-published"),
+        (["folder"], "several folders go after --models"),
+        (["--models", "nowhere"], "the folder nowhere does not exist"),
+        (["--models", "nowhere", "nowhere"], "got nowhere twice"),
+        (["--models", "a", "b", "--model", "c"], "has no meaning with --models"),
+    ],
+)
+def test_options_that_contradict_are_errors(run: Run, options: list[str], message: str) -> None:
+    result = run("reproduce", "table-1", *FEW, *options)
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+def test_the_gradient_sum_is_shown_to_be_rounding(run: Run) -> None:
+    result = run("reproduce", "gradient-sum", *FEW)
+    assert result.exit_code == 0, result.stderr
+    assert "it is rounding" in result.stdout
+    document = json.loads(run("reproduce", "gradient-sum", *FEW, "--json").stdout)
+    assert document["texts"] == 5
+    assert document["float64"] < 1e-12 < document["float32"]
 
 
 def test_json_has_means_deviations_and_what_the_paper_has(run: Run) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 from attnflow.errors import InputError
-from attnflow.evaluate import spearman
+from attnflow.evaluate import dense_spearman, spearman
 
 # Few distinct values, so that ties are common.
 values = st.integers(min_value=-3, max_value=3)
@@ -25,6 +25,35 @@ def test_it_is_that_of_scipy_with_ties(pairs: list[tuple[int, int]]) -> None:
     ours, theirs = float(spearman(x, y)), float(peer.statistic)
     assert math.isnan(ours) == math.isnan(theirs)
     assert math.isnan(ours) or ours == pytest.approx(theirs, abs=1e-12)
+
+
+# ranks of x and y, and 1 − 6 Σd² / (n (n² − 1)), worked out by hand
+@pytest.mark.parametrize(
+    ("x", "y", "expected"),
+    [
+        ([3, 1, 2], [30, 10, 20], 1.0),
+        ([1, 2, 3], [3, 2, 1], -1.0),
+        # ranks 1 1 2 and 1 2 3: Σd² = 0 + 1 + 1 = 2, 1 − 12/24
+        ([5, 5, 6], [1, 2, 3], 0.5),
+        # ranks 1 1 1 1 and 1 2 3 4: Σd² = 0 + 1 + 4 + 9 = 14, 1 − 84/60
+        ([7, 7, 7, 7], [1, 2, 3, 4], -0.4),
+        # ranks 2 2 1 1 and 1 1 2 2: Σd² = 4, 1 − 24/60
+        ([9, 9, 1, 1], [0, 0, 5, 5], 0.6),
+        # all equal on both sides: no difference of ranks
+        ([1, 1, 1], [2, 2, 2], 1.0),
+    ],
+)
+def test_the_published_formula_on_dense_ranks(
+    x: list[float], y: list[float], expected: float
+) -> None:
+    assert float(dense_spearman(x, y)) == pytest.approx(expected, abs=1e-12)
+
+
+def test_the_published_formula_is_right_without_ties() -> None:
+    rng = np.random.default_rng(1)
+    x, y = rng.random((5, 11)), rng.random(11)
+    np.testing.assert_allclose(dense_spearman(x, y), spearman(x, y), atol=1e-12)
+    assert np.isnan(dense_spearman([1.0], [2.0]))
 
 
 def test_many_rows_are_the_same_as_one_by_one() -> None:

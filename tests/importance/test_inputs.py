@@ -155,7 +155,10 @@ def test_images_are_not_tokens():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"reduce": "max"}, "reduce: expected one of sum, norm, input, or None .*got 'max'"),
+        (
+            {"reduce": "max"},
+            "reduce: expected one of sum, norm, input, raw_sum, or None .*got 'max'",
+        ),
         ({"reduce": "norm", "signed": True}, "signed=True needs a sign"),
     ],
 )

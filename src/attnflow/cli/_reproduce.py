@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
@@ -14,7 +14,7 @@ from attnflow import paper
 from attnflow.cli._data import Data, read_splits
 from attnflow.cli._exit_codes import exit_codes
 from attnflow.cli._figures import Model, figure_1, figure_2, figure_3, figure_4
-from attnflow.cli._loading import SHIPPED, loading
+from attnflow.cli._loading import SHIPPED, loaded_model, loading
 from attnflow.cli._model_options import Json
 from attnflow.cli._options import wrong
 from attnflow.errors import InputError
@@ -47,21 +47,59 @@ Out: TypeAlias = Annotated[
 ]
 
 
+AsPublished: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--as-published",
+        help="Compute what the paper's code did instead of what the paper says: padding as the "
+        "blank, the float32 sum of the gradient, the formula without ties on dense ranks.",
+    ),
+]
+Models: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FOLDER…",
+        help="Folders of models, or one folder with a folder for each: the table is the mean ± "
+        "standard deviation over models.",
+    ),
+]
+# The folders after the first one of --models.
+More: TypeAlias = Annotated[list[Path] | None, typer.Argument(hidden=True)]
+
+
+def _model_paths(models: Path | None, more: list[Path] | None) -> tuple[Path, ...]:
+    """Return the folders of models; one that contains folders of models stands for those."""
+    if models is None:
+        if more:
+            raise wrong(str(more[0]), "unexpected argument; several folders go after --models")
+        return ()
+    paths: list[Path] = []
+    for path in (models, *(more or [])):
+        inside = [each for each in sorted(path.glob("*")) if paper.is_verb_number(each)]
+        paths += inside if inside and not paper.is_verb_number(path) else [path]
+    if twice := next((path for path in paths if paths.count(path) > 1), None):
+        raise wrong("--models", f"expected different folders, got {twice} twice")
+    return tuple(paths)
+
+
 @app.command("table-1")
 @exit_codes()
 def table_1(
+    more: More = None,
     *,
     samples: Samples = 2000,
     data: Data = None,
     model: Model = None,
+    models: Models = None,
     seed: Seed = 0,
     replace: Annotated[
-        Literal["unk", "mask", "pad"],
+        Literal["unk", "mask", "pad"] | None,
         typer.Option(
-            help="The token that replaces a blanked-out word: unk, which does not occur in "
-            "training, as in the paper; mask, which replaces words in training; pad."
+            help="The token that replaces a blanked-out word.  [default: the model's own blank, "
+            "else unk]"
         ),
-    ] = "unk",
+    ] = None,
+    as_published: AsPublished = False,
     out: Out = None,
     as_json: Json = False,
 ) -> None:
@@ -70,9 +108,14 @@ def table_1(
     Spearman's rank correlation over the tokens of a sentence; mean ± standard deviation over
     sentences.
     """
-    _Command(samples, data, model, seed, out, as_json).table(
+    if as_published and replace is not None:
+        raise wrong("--replace", "has no meaning with --as-published, which replaces by pad")
+    command = _Command(samples, data, model, _model_paths(models, more), seed, out, as_json)
+    command.table(
         "Table 1: rank correlation with blank-out",
-        partial(paper.agreement_table, measure="blank_out", replace=replace),
+        partial(
+            paper.agreement_table, measure="blank_out", replace=replace, as_published=as_published
+        ),
         paper.TABLE_1,
     )
 
@@ -80,18 +123,21 @@ def table_1(
 @app.command("table-2")
 @exit_codes()
 def table_2(
+    more: More = None,
     *,
     samples: Samples = 2000,
     data: Data = None,
     model: Model = None,
+    models: Models = None,
     seed: Seed = 0,
     reduce: Annotated[
-        Literal["norm", "input"],
+        Literal["norm", "input"] | None,
         typer.Option(
             help="How the gradient of a word becomes one number: its norm, or its product with the "
-            "embedding. The sum, which the paper's code uses, is zero in this model."
+            "embedding.  [default: norm]"
         ),
-    ] = "norm",
+    ] = None,
+    as_published: AsPublished = False,
     out: Out = None,
     as_json: Json = False,
 ) -> None:
@@ -100,10 +146,59 @@ def table_2(
     Spearman's rank correlation over the tokens of a sentence; mean ± standard deviation over
     sentences.
     """
-    _Command(samples, data, model, seed, out, as_json).table(
+    if as_published and reduce is not None:
+        raise wrong("--reduce", "has no meaning with --as-published, which takes the sum")
+    command = _Command(samples, data, model, _model_paths(models, more), seed, out, as_json)
+    command.table(
         "Table 2: rank correlation with input gradients",
-        partial(paper.agreement_table, measure="input_gradient", reduce=reduce),
+        partial(
+            paper.agreement_table,
+            measure="input_gradient",
+            reduce=reduce or "norm",
+            as_published=as_published,
+        ),
         paper.TABLE_2,
+    )
+
+
+@app.command("gradient-sum")
+@exit_codes()
+def gradient_sum(
+    *,
+    samples: Samples = 200,
+    data: Data = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FOLDER|ID",
+            help="Any classifier or language model of Hugging Face, or a folder that attnflow "
+            "train wrote.  [default: the shipped model]",
+        ),
+    ] = None,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """The sum of a gradient over dimensions, which the paper's code takes, is only rounding.
+
+    Behind LayerNorm it is zero. This computes it in float64 and in float32, and the rank
+    correlation of what float32 leaves of it with the norm of the gradient.
+    """
+    settings = {"allow_pickle": False, "remote_code": False, "device": None}
+    with loading("gradients", model):
+        loaded = loaded_model(model, settings)
+        splits = None if data is None else read_splits(data)
+        texts = [prefix.text for prefix in paper.sample(splits, samples, seed=seed)]
+        found = paper.gradient_sums(loaded.model, loaded.tokenizer, texts)
+    if as_json:
+        typer.echo(json.dumps({"model": model or SHIPPED, **asdict(found)}))
+        return
+    about = "it is rounding" if found.is_rounding else "it is not zero in this model"
+    typer.echo(
+        f"{model or SHIPPED}, {found.texts} sentences, {found.tokens} tokens\n"
+        f"largest |sum| / norm in float64  {found.float64:.1e}: {about}\n"
+        f"largest |sum| / norm in float32  {found.float32:.1e}\n"
+        f"rank correlation of |sum| in float32 with the norm, mean over sentences  "
+        f"{found.correlation:.2f}"
     )
 
 
@@ -123,7 +218,7 @@ def subject(
     For each method and layer, and for blank-out and input gradients, over sentences with a known
     subject. The mean is a share from 0 to 1.
     """
-    _Command(samples, data, model, seed, out, as_json).table(
+    _Command(samples, data, model, (), seed, out, as_json).table(
         "Share of sentences whose subject has the highest score",
         paper.subject_table,
         None,
@@ -144,6 +239,7 @@ class _Command:
     samples: int
     data: Path | None
     model: Path | None
+    models: tuple[Path, ...]
     seed: int
     out: Path | None
     as_json: bool
@@ -170,11 +266,21 @@ class _Command:
             )
         start = time.perf_counter()
         with loading("sentences") as progress:
-            loaded = paper.load(self.model)
+            # All are loaded first: a folder without a model is an error before any work.
+            loaded = [paper.load(folder) for folder in self.models or (self.model,)]
             sentences, description = self._sentences(subject=subject)
-            table = compute(loaded.model, loaded.tokenizer, sentences, progress=progress)
+            tables = [
+                compute(each.model, each.tokenizer, sentences, progress=progress) for each in loaded
+            ]
+        model = SHIPPED if self.model is None else str(self.model)
+        table = tables[0]
+        if self.models:
+            names = [str(folder) for folder in self.models]
+            model = ", ".join(names)
+            table = paper.over_models(dict(zip(names, tables, strict=True)))
+            description += f", mean ± standard deviation over {len(names)} models"
         table = table.with_settings(
-            model=SHIPPED if self.model is None else str(self.model),
+            model=model,
             data="generated" if self.data is None else str(self.data),
             seed=self.seed,
         )
@@ -215,18 +321,25 @@ def _heading(title: str, table: LayerTable, description: str) -> str:
     """Return title, sentences and settings of a table."""
     settings: Any = table.settings
     parts = [f"scores of [CLS], heads {settings['heads']}, residual {settings['residual']}"]
-    if "replace" in settings:
-        parts.append(f"blanked-out words replaced by {settings['replace']}")
+    if "replaced_by" in settings:
+        parts.append(f"blanked-out words replaced by {settings['replaced_by']}")
     if "reduce" in settings:
         parts.append(f"gradients: {_REDUCTIONS[settings['reduce']]}")
+    if "correlation" in settings:
+        parts.append(_CORRELATIONS[settings["correlation"]])
     parts.append(f"model {settings['model']}, seed {settings['seed']}")
     return f"{title}, {description}\n\n{'; '.join(parts)}"
 
 
 _REDUCTIONS = {
-    "norm": "the norm over dimensions, since the sum, which the paper's code uses, is zero in a "
-    "model that applies LayerNorm to its embeddings",
+    "norm": "the norm over dimensions",
     "input": "gradient times embedding",
+    "raw_sum": "|sum over dimensions| in float32 as in the paper's code, which is rounding alone "
+    "in a model that applies LayerNorm to its embeddings",
+}
+_CORRELATIONS = {
+    "spearman": "Spearman's rank correlation with average ranks",
+    "dense_spearman": "the formula without ties on dense ranks, as in the paper's code",
 }
 
 

@@ -6,13 +6,14 @@ Ranks need scipy: the extra `models`.
 from attnflow.evaluate._agreement import agreement, hits
 from attnflow.evaluate._explain import explain
 from attnflow.evaluate._explanation import Explanation, explanation_document, unknown_words
-from attnflow.evaluate._spearman import spearman
+from attnflow.evaluate._spearman import dense_spearman, spearman
 from attnflow.types import LayerTable
 
 __all__ = [
     "Explanation",
     "LayerTable",
     "agreement",
+    "dense_spearman",
     "explain",
     "explanation_document",
     "hits",

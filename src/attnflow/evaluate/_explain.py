@@ -29,7 +29,7 @@ def explain(
     methods: Sequence[Method] = METHODS,
     target: int | str | None = None,
     position: int | None = None,
-    replace: Any = "unk",
+    replace: Any = None,
     truncate: bool = False,
     batch_size: int | None = None,
     threads: int | None = None,

@@ -1,4 +1,6 @@
-"""`spearman`: rank correlation, of many rows at once."""
+"""Rank correlation, of many rows at once: `spearman`, and `dense_spearman` as published."""
+
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,6 +32,44 @@ def spearman(x: ArrayLike, y: ArrayLike) -> NDArray[np.float64]:
     >>> spearman([[1, 2, 3, 4], [4, 3, 3, 1], [1, 1, 1, 1]], [10, 20, 30, 40]).round(3)
     array([ 1.   , -0.949,    nan])
     """
+    rows, row = _checked(x, y)
+    if len(row) < 2:
+        return np.full(rows.shape[:-1], np.nan)
+    ranks, others = _ranks(rows, "average"), _ranks(row, "average")
+    ranks, others = ranks - ranks.mean(axis=-1, keepdims=True), others - others.mean()
+    # Ranks are halves of integers, so that the squares of equal ones sum to exactly zero.
+    scale = np.sqrt((ranks**2).sum(axis=-1) * (others**2).sum())
+    rho = np.full(ranks.shape[:-1], np.nan)
+    _ = np.divide(ranks @ others, scale, out=rho, where=scale > 0)
+    return np.clip(rho, -1.0, 1.0)
+
+
+def dense_spearman(x: ArrayLike, y: ArrayLike) -> NDArray[np.float64]:
+    """Return the rank correlation that the paper's code computes, for comparisons with it.
+
+    `rho = 1 − 6 sum (rank(x) − rank(y))² / (n (n² − 1))`, the formula for n values without ties, on
+    dense ranks: equal values share a rank, and the next value has the next rank. Without ties it
+    equals `spearman`; with ties it differs. NaN if there are fewer than two values.
+
+    Parameters
+    ----------
+    x, y
+        As for `spearman`.
+
+    Examples
+    --------
+    >>> dense_spearman([[1, 2, 3, 4], [4, 3, 3, 1], [1, 1, 1, 1]], [10, 20, 30, 40]).round(3)
+    array([ 1. , -0.4, -0.4])
+    """
+    rows, row = _checked(x, y)
+    n = len(row)
+    if n < 2:
+        return np.full(rows.shape[:-1], np.nan)
+    squares = (_ranks(rows, "dense") - _ranks(row, "dense")) ** 2
+    return 1 - 6 * squares.sum(axis=-1) / (n * (n**2 - 1))
+
+
+def _checked(x: ArrayLike, y: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     rows = checks.as_floats(x, "x").astype(np.float64, copy=False)
     row = checks.as_floats(y, "y").astype(np.float64, copy=False)
     if row.ndim != 1 or rows.ndim < 1 or rows.shape[-1] != len(row):
@@ -40,19 +80,11 @@ def spearman(x: ArrayLike, y: ArrayLike) -> NDArray[np.float64]:
     for name, values in (("x", rows), ("y", row)):
         if not np.isfinite(values).all():
             raise InputError(f"{name} must be finite to have ranks, got NaN or infinity")
-    if len(row) < 2:
-        return np.full(rows.shape[:-1], np.nan)
-    ranks, others = _ranks(rows), _ranks(row)
-    ranks, others = ranks - ranks.mean(axis=-1, keepdims=True), others - others.mean()
-    # Ranks are halves of integers, so that the squares of equal ones sum to exactly zero.
-    scale = np.sqrt((ranks**2).sum(axis=-1) * (others**2).sum())
-    rho = np.full(ranks.shape[:-1], np.nan)
-    _ = np.divide(ranks @ others, scale, out=rho, where=scale > 0)
-    return np.clip(rho, -1.0, 1.0)
+    return rows, row
 
 
-def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _ranks(values: NDArray[np.float64], method: Literal["average", "dense"]) -> NDArray[np.float64]:
     optional.require("scipy", need="ranks need", extra="models")
     from scipy.stats import rankdata
 
-    return rankdata(values, axis=-1)
+    return rankdata(values, method, axis=-1)

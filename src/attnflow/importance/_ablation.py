@@ -67,6 +67,14 @@ def score_changes(
     ]
 
 
+def blank_of(scorer: Scorer, replace: Replace | None) -> Replace:
+    """Return the setting `replace`; None is the model's own, `config.blank_token_id`, or UNK."""
+    if replace is not None:
+        return replace
+    own = getattr(getattr(scorer.model, "config", None), "blank_token_id", None)
+    return "unk" if own is None else own
+
+
 def token_id(scorer: Scorer, replace: Replace, *, name: str = "replace") -> tuple[int, str]:
     """Return the id and the name of the token that the setting `name` chooses."""
     for item in scorer.inputs:

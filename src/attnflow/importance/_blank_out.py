@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from attnflow._internal.checks import Progress
-from attnflow.importance._ablation import score_changes, token_id
+from attnflow.importance._ablation import blank_of, score_changes, token_id
 from attnflow.importance._scorer import Score, Scorer
 from attnflow.importance._settings import BlankOutSettings, Replace, Several
 from attnflow.importance._target import Target
@@ -30,7 +30,7 @@ def blank_out(
     text: ModelInput,
     *,
     target: Target = None,
-    replace: Replace = "unk",
+    replace: Replace | None = None,
     score: Score = "probability",
     signed: bool = False,
     position: int | None = None,
@@ -57,8 +57,9 @@ def blank_out(
         A class or token by number or name, or a list with one for each text. By default the model's
         prediction, which `settings` records. The paper takes the correct class.
     replace
-        The token in the place of another: "unk" as in the paper, "mask", "pad", or an id. Models
-        that find padding by its id, such as RoBERTa, shift positions with "pad".
+        The token in the place of another: "unk", "mask", "pad", or an id. None is the model's own
+        (`config.blank_token_id`, which the verb-number model has), else "unk", as the paper says.
+        Models that find padding by its id, such as RoBERTa, shift positions with "pad".
     score
         "probability"; "logit"; or "difference", the probability minus that of the other class, with
         more than two classes the most probable other class for the unchanged input.
@@ -99,9 +100,10 @@ def blank_out(
 
 
 def blank_out_of(
-    scorer: Scorer, replace: Replace, *, signed: bool = False, **passes: Any
+    scorer: Scorer, replace: Replace | None, *, signed: bool = False, **passes: Any
 ) -> list[Importance]:
     """Return `blank_out` of the inputs of a scorer."""
+    replace = blank_of(scorer, replace)
     number, name = token_id(scorer, replace)
     positions = [[(place,) for place in item.kept] for item in scorer.inputs]
     changes = score_changes(scorer, positions, replacement=number, signed=signed, **passes)

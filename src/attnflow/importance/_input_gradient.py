@@ -61,9 +61,10 @@ def input_gradient(
     reduce
         How the gradient of a token becomes one number: "sum" over its dimensions as in the paper's
         code, "norm" for `sqrt(sum g²)`, "input" for `sum g · e`, gradient × input. By default the
-        sum, but the norm in models where every sum is zero. `settings` records which.
+        sum, but the norm in models where every sum is zero. `settings` records which. "raw_sum" is
+        the sum as it is computed, rounding included, to reproduce published numbers.
     signed
-        Keep the sign of "sum" and "input"; a norm has none.
+        Keep the sign of the sums and of "input"; a norm has none.
     batch_size
         How many texts of one length make a batch; by default as many as have 1,024 tokens, for a
         large model 512. It changes results by rounding only.

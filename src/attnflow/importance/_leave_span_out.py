@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, cast, overloa
 from attnflow._internal import checks, words
 from attnflow._internal.checks import Progress
 from attnflow.errors import InputError
-from attnflow.importance._ablation import score_changes, token_id
+from attnflow.importance._ablation import blank_of, score_changes, token_id
 from attnflow.importance._inputs import SingleInput
 from attnflow.importance._scorer import Score, Scorer
 from attnflow.importance._settings import BlankOutSettings, Replace
@@ -45,7 +45,7 @@ def leave_span_out(
     spans: Spans | Sequence[Sequence[Span]] = "words",
     *,
     target: Target = None,
-    replace: Replace = "unk",
+    replace: Replace | None = None,
     score: Score = "probability",
     signed: bool = False,
     position: int | None = None,
@@ -96,6 +96,7 @@ def leave_span_out(
             f"{type(text).__name__}"
         )
     scorer = Scorer.of(model, tokenizer, text, score, target, position=position, truncate=truncate)
+    replace = blank_of(scorer, replace)
     number, name = token_id(scorer, replace)
     chosen = _spans_of(spans, scorer)
     changes = score_changes(

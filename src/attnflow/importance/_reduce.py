@@ -66,6 +66,8 @@ def reduced(
     """
     import torch
 
+    if reduce == "raw_sum":
+        return {"raw_sum": _as_array(slopes.sum(dim=-1))}
     if reduce == "input":
         return {"input": _as_array((slopes * embeddings).sum(dim=-1))}
     norms = slopes.norm(dim=-1)

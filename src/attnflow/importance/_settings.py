@@ -18,7 +18,7 @@ Several: TypeAlias = "list[str] | tuple[str, ...] | Mapping[str, Any] | Tensor"
 Special: TypeAlias = Literal["unk", "mask", "pad"]
 # The token in the place of another: a special one of the tokenizer, or any by its id.
 Replace: TypeAlias = Special | int
-Reduce: TypeAlias = Literal["sum", "norm", "input"]
+Reduce: TypeAlias = Literal["sum", "norm", "input", "raw_sum"]
 # Embeddings of zeros, or those of one token at every position.
 Baseline: TypeAlias = Literal["zero"] | Special | int
 
@@ -41,7 +41,7 @@ class TargetSettings(PassSettings, total=False):
 class BlankOutSettings(TargetSettings, total=False):
     """Settings of `blank_out` and `leave_span_out`."""
 
-    replace: Replace
+    replace: Replace | None
     signed: bool
     progress: Progress | None
 

@@ -28,7 +28,7 @@ def importance_with_prediction(
     *,
     target: OneTarget = None,
     position: int | None = None,
-    replace: Replace = "unk",
+    replace: Replace | None = None,
     batch_size: int | None = None,
     progress: Progress | None = None,
 ) -> tuple[Prediction, dict[str, Importance]]:

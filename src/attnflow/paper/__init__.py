@@ -24,6 +24,7 @@ from attnflow.paper.results import (
     FIGURE_4,
     TABLE_1,
     TABLE_2,
+    GradientSums,
     PaperFigure,
     PronounResolution,
     PronounSentence,
@@ -32,6 +33,8 @@ from attnflow.paper.results import (
     figure_2,
     figure_3,
     figure_4,
+    gradient_sums,
+    over_models,
     resolve,
     sample,
     subject_table,
@@ -50,9 +53,10 @@ from attnflow.paper.training import (
 
 __all__ = [
     "ACCURATE_RECIPE", "FIGURE_4", "PLURAL", "SINGULAR", "SMALL_RECIPE", "TABLE_1", "TABLE_2",
-    "Accuracies", "Accuracy", "Augmentation", "DataFile", "EpochLog", "Mix", "PaperFigure",
-    "ParsedFile", "Prefix", "PronounResolution", "PronounSentence", "Recipe", "Splits", "StepLog",
-    "TrainingResult", "accuracy", "agreement_table", "by_attractors", "figure_1", "figure_2",
-    "figure_3", "figure_4", "generate", "generated_splits", "is_verb_number", "load", "load_splits",
-    "read_corpus", "read_numpred", "read_sentences", "resolve", "sample", "subject_table", "train",
+    "Accuracies", "Accuracy", "Augmentation", "DataFile", "EpochLog", "GradientSums", "Mix",
+    "PaperFigure", "ParsedFile", "Prefix", "PronounResolution", "PronounSentence", "Recipe",
+    "Splits", "StepLog", "TrainingResult", "accuracy", "agreement_table", "by_attractors",
+    "figure_1", "figure_2", "figure_3", "figure_4", "generate", "generated_splits", "gradient_sums",
+    "is_verb_number", "load", "load_splits", "over_models", "read_corpus", "read_numpred",
+    "read_sentences", "resolve", "sample", "subject_table", "train",
 ]  # fmt: skip

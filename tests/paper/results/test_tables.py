@@ -1,6 +1,7 @@
 """The paper's tables, on few sentences, against the library called sentence by sentence."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from scipy.stats import spearmanr
 import attnflow as af
 from attnflow import paper
 from attnflow.errors import InputError
+from attnflow.evaluate import LayerTable, dense_spearman
 from attnflow.importance import blank_out
 from attnflow.models import Loaded, attend
 from attnflow.paper import Prefix, Splits
@@ -46,10 +48,53 @@ def test_a_table_holds_scipys_correlation_of_every_sentence_method_and_layer(
 def test_the_second_table_is_another_measure(shipped: Loaded, prefixes: list[Prefix]) -> None:
     first = paper.agreement_table(shipped.model, shipped.tokenizer, prefixes, "blank_out")
     second = paper.agreement_table(shipped.model, shipped.tokenizer, prefixes, "input_gradient")
-    assert first.settings["replace"] == "unk"
+    assert first.settings["replaced_by"] == "[UNK]"
+    assert first.settings["correlation"] == second.settings["correlation"] == "spearman"
     # The sum over dimensions is zero in a model that reads embeddings through LayerNorm.
     assert second.settings["reduce"] == "norm"
     assert not np.allclose(first.values, second.values)
+
+
+@pytest.mark.parametrize("measure", ["blank_out", "input_gradient"])
+def test_as_published_is_what_the_papers_code_computed(
+    shipped: Loaded, prefixes: list[Prefix], measure: Any
+) -> None:
+    both = shipped.model, shipped.tokenizer
+    table = paper.agreement_table(*both, prefixes, measure, as_published=True)
+    assert table.settings["correlation"] == "dense_spearman"
+    if measure == "input_gradient":
+        assert table.settings["reduce"] == "raw_sum"  # rounding: other values on other machines
+        return
+    assert table.settings["replaced_by"] == "[PAD]"
+    for number, prefix in enumerate(prefixes):
+        importance = blank_out(*both, prefix.text, target=prefix.number, replace="pad")
+        scores = af.rollout(attend(*both, prefix.text), layers=6, queries=0).scores[0, 0]
+        rho = float(dense_spearman(scores, importance.values))
+        assert table.values[number, 1, 5] == pytest.approx(rho, abs=0.1)
+
+
+def test_several_models_give_the_mean_and_deviation_of_their_means(
+    shipped: Loaded, prefixes: list[Prefix]
+) -> None:
+    both = shipped.model, shipped.tokenizer
+    a = paper.agreement_table(*both, prefixes, "input_gradient")
+    b = paper.agreement_table(*both, prefixes, "input_gradient", reduce="input")
+    table = paper.over_models({"a": a, "b": b})
+    assert table.texts == ("a", "b")
+    np.testing.assert_allclose(table.mean, (a.mean + b.mean) / 2)
+    np.testing.assert_allclose(table.std, np.abs(a.mean - b.mean) / 2, atol=1e-12)
+    assert table.settings["sentences"] == len(prefixes)
+
+
+def test_models_of_different_depth_are_not_averaged() -> None:
+    tables = {
+        str(depth): LayerTable(np.zeros((1, 1, depth)), ["raw"], range(1, depth + 1), ["a"])
+        for depth in (6, 4)
+    }
+    with pytest.raises(InputError, match="the same layers: 6 has 6, 4 has 4"):
+        _ = paper.over_models(tables)
+    with pytest.raises(InputError, match="at least one model"):
+        _ = paper.over_models({})
 
 
 def test_the_order_of_sentences_is_kept(shipped: Loaded, prefixes: list[Prefix]) -> None:

@@ -1,6 +1,7 @@
 """The results of the paper: its tables, its figures, and pronoun resolution."""
 
 from attnflow.paper.results._figures import PaperFigure, figure_1, figure_2, figure_3, figure_4
+from attnflow.paper.results._gradient_sum import GradientSums, gradient_sums
 from attnflow.paper.results._pronouns import (
     FIGURE_4,
     PronounResolution,
@@ -11,12 +12,13 @@ from attnflow.paper.results._tables import (
     TABLE_1,
     TABLE_2,
     agreement_table,
+    over_models,
     sample,
     subject_table,
 )
 
 __all__ = [
-    "FIGURE_4", "TABLE_1", "TABLE_2", "PaperFigure", "PronounResolution", "PronounSentence",
-    "agreement_table", "figure_1", "figure_2", "figure_3", "figure_4", "resolve", "sample",
-    "subject_table",
+    "FIGURE_4", "TABLE_1", "TABLE_2", "GradientSums", "PaperFigure", "PronounResolution",
+    "PronounSentence", "agreement_table", "figure_1", "figure_2", "figure_3", "figure_4",
+    "gradient_sums", "over_models", "resolve", "sample", "subject_table",
 ]  # fmt: skip

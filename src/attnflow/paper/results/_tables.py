@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 import numpy as np
 
 from attnflow.errors import InputError
-from attnflow.evaluate import LayerTable, hits, spearman
+from attnflow.evaluate import LayerTable, dense_spearman, hits, spearman
 from attnflow.importance import blank_out, input_gradient
 from attnflow.methods import flow, raw, rollout
 from attnflow.models import attend
@@ -46,7 +46,10 @@ TABLE_2: Mapping[str, _Row] = {
 
 Measure: TypeAlias = Literal["blank_out", "input_gradient"]
 _MEASURES = {"blank_out": blank_out, "input_gradient": input_gradient}
-_DEFAULTS = {"blank_out": {"replace": "unk"}, "input_gradient": {"reduce": "norm"}}
+_DEFAULTS = {"blank_out": {"replace": None}, "input_gradient": {"reduce": "norm"}}
+# What the paper's code computes. Padding replaces words; the sum of the gradient is only rounding.
+_AS_PUBLISHED = {"blank_out": {"replace": "pad"}, "input_gradient": {"reduce": "raw_sum"}}
+_REPORTED = ("replaced_by", "reduce")  # settings of importance
 _GRAPH = {"query": 0, "heads": "mean", "residual": 0.5}  # the paper's, and the defaults of methods
 _CLS = 0  # the position of CLS, from which the classifier predicts
 _BATCH_SIZE = 64  # sentences; sorted by length, they have nearly one length
@@ -91,8 +94,9 @@ def agreement_table(
     prefixes: Sequence[Prefix],
     measure: Measure,
     *,
-    replace: str = "unk",
+    replace: str | None = None,
     reduce: str = "norm",
+    as_published: bool = False,
     progress: Progress | None = None,
 ) -> LayerTable:
     """Return the agreement of raw attention, rollout and flow with importance (Tables 1 and 2).
@@ -109,9 +113,12 @@ def agreement_table(
     measure
         "blank_out" for Table 1, "input_gradient" for Table 2.
     replace, reduce
-        Settings of "blank_out" and of "input_gradient": the token that replaces a word, and how a
-        gradient becomes one number. The sum over dimensions, which the paper's code takes, is zero
-        in this model.
+        Settings of "blank_out" and of "input_gradient": the token that replaces a word (None is
+        the model's own blank), and how a gradient becomes one number.
+    as_published
+        Compute what the paper's code did instead of what the paper says: padding replaces words,
+        the gradient is its sum over dimensions in float32, which is rounding alone in this model,
+        and the correlation is `dense_spearman`. `replace` and `reduce` are ignored.
     progress
         Called with the number of sentences done and the number of all sentences.
 
@@ -129,7 +136,13 @@ def agreement_table(
     if measure not in _MEASURES:
         raise InputError(f"measure must be one of {', '.join(_MEASURES)}, got {measure!r}")
     clock = _Clock()
-    settings = {"replace": replace} if measure == "blank_out" else {"reduce": reduce}
+    settings: dict[str, Any] = (
+        {"replace": replace} if measure == "blank_out" else {"reduce": reduce}
+    )
+    if as_published:
+        settings = _AS_PUBLISHED[measure]
+    correlation = dense_spearman if as_published else spearman
+    made: dict[str, Any] = {}
     values: dict[int, Any] = {}
     layers: tuple[int, ...] = ()
     for indices, batch in _batches(prefixes, progress):
@@ -139,15 +152,45 @@ def agreement_table(
             with clock.measure("correlation"):
                 # One call for all methods and layers: ranking has a cost per call.
                 stacked = np.array([t.scores[:, 0] for t in by_method])
-                values[index] = spearman(stacked, item.values)
+                values[index] = correlation(stacked, item.values)
             layers = by_method[0].layers
+            made = {name: item.settings[name] for name in _REPORTED if name in item.settings}
     return LayerTable(
         [values[index] for index in range(len(prefixes))],
         METHODS,
         layers,
         [prefix.text for prefix in prefixes],
-        settings={"measure": measure, **settings, **_GRAPH, "seconds": clock.seconds},
+        settings={
+            "measure": measure,
+            **made,
+            "correlation": correlation.__name__,
+            **_GRAPH,
+            "seconds": clock.seconds,
+        },
     )
+
+
+def over_models(tables: Mapping[str, LayerTable]) -> LayerTable:
+    """Return a table of the means of several models: its mean and deviation are over models.
+
+    Parameters
+    ----------
+    tables
+        The table of each model, by its name.
+    """
+    if not tables:
+        raise InputError("expected the table of at least one model, got none")
+    first, *others = tables.values()
+    names = list(tables)
+    for name, table in zip(names[1:], others, strict=True):
+        if table.layers != first.layers:
+            raise InputError(
+                f"the models must have the same layers: {names[0]} has {len(first.layers)}, {name} "
+                f"has {len(table.layers)}. Compare them one by one"
+            )
+    settings = {**first.settings, "sentences": len(first.texts)}
+    means = [table.mean for table in tables.values()]
+    return LayerTable(means, first.rows, first.layers, names, settings=settings)
 
 
 def subject_table(
@@ -193,14 +236,13 @@ def subject_table(
             per_text["chance"][index] = 1 / len(prefix.words)
             layers = by_method[0].layers
     order = range(len(prefixes))
-    defaults = {name: value for settings in _DEFAULTS.values() for name, value in settings.items()}
     return LayerTable(
         [values[index] for index in order],
         METHODS,
         layers,
         [prefix.text for prefix in prefixes],
         {name: [by_index[index] for index in order] for name, by_index in per_text.items()},
-        settings={"measure": "subject", **defaults, **_GRAPH, "seconds": clock.seconds},
+        settings={"measure": "subject", "reduce": "norm", **_GRAPH, "seconds": clock.seconds},
     )
 
 
