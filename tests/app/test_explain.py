@@ -83,8 +83,8 @@ def test_the_first_model_is_the_default(client: Client, verb_number: Loaded) -> 
         ({"text": TEXT, "query": 7}, "input", "7"),
         ({"text": TEXT, "target": "neither"}, "input", "neither"),
         ({"text": TEXT, "replace": "nothing"}, "input", "nothing"),
-        ({"text": ""}, "input", "has no tokens"),
-        ({"text": " \n"}, "input", "has no tokens"),
+        ({"text": ""}, "input", "expected a text with at least one word"),
+        ({"text": " \n"}, "input", "expected a text with at least one word"),
         ({"text": "\ud800"}, "input", "half of a character"),
         (
             {"text": TEXT, "model": "/etc/passwd"},

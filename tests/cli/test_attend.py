@@ -306,7 +306,7 @@ def test_an_error_names_its_line_and_the_lines_before_are_kept(
     out = tmp_path / "many"
     result = run("attend", saved("bert"), "--batch-file", batch_file, "--out", out)
     assert result.exit_code == 1
-    assert result.stderr.startswith("error: line 3: the text has 13 tokens, and the model takes 12")
+    assert result.stderr.startswith("error: line 3: expected a text of at most 12 tokens")
     assert sorted(path.name for path in out.iterdir()) == ["00001.npz", "00002.npz"]
 
 
@@ -387,7 +387,7 @@ def test_a_text_that_is_too_long_is_cut_only_when_asked_for(
     arguments = ["attend", saved("bert"), "the " * 13, "--out", out]
     result = run(*arguments)
     assert result.exit_code == 1
-    assert "13 tokens, and the model takes 12" in result.stderr
+    assert "at most 12 tokens, the limit of the model, got 13" in result.stderr
     assert "pass --truncate" in result.stderr
     assert not out.exists()
     assert run(*arguments, "--truncate").exit_code == 0

@@ -118,11 +118,11 @@ def test_a_tokenizer_without_such_a_token_says_what_it_has():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "has no tokens"),
+        ("", "expected a text with at least one word"),
         ([], "an empty list of texts"),
         (["the key", 3], "a int came where a text is wanted"),
         ({"input_ids": torch.tensor([1, 2])}, "whole numbers .batch, position. are wanted"),
-        ("the " * 40, "the text has 42 tokens, and the model takes 32"),
+        ("the " * 40, "at most 32 tokens, the limit of the model, got 42"),
     ],
 )
 def test_what_is_no_text_is_refused(text: Any, message: str):
@@ -136,14 +136,14 @@ def test_a_text_that_is_too_long_may_be_cut():
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_list_with_a_text_that_is_empty_is_refused(method: str):
-    with pytest.raises(af.InputError, match="the text ' ' has no tokens"):
+    with pytest.raises(af.InputError, match="expected a text with at least one word, got ' '"):
         _ = METHODS[method](model_of("bert"), tokenizer(), [TEXT, " "])
 
 
 @pytest.mark.parametrize("ask", [*METHODS.values(), predict])
 def test_what_is_no_model_is_refused(ask: Any):
     for text in (TEXT, [TEXT, TEXT]):
-        with pytest.raises(af.InputError, match="a str came as the model"):
+        with pytest.raises(af.InputError, match=r"model: expected a torch module, .* got str"):
             _ = ask("bert", tokenizer(), text)
 
 

@@ -24,7 +24,7 @@ CLOSE: Any = {"rtol": 0, "atol": 1e-5}
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """The ways to multiply: through the fused kernel, and heads averaged block by block."""
     if request.param == "fused, head by head":
-        monkeypatch.setattr(_extra_values, "_AT_ONCE", 1)
+        monkeypatch.setattr(_extra_values, "_MAX_ELEMENTS", 1)
     if request.param == "by blocks":
         monkeypatch.setattr(_hooks_transformers, "FUSED_COLUMNS", 0)
         monkeypatch.setattr(_hooks_modules, "FUSED_COLUMNS", 0)
@@ -36,7 +36,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
 def test_heads_are_multiplied_some_at_a_time_with_their_own_masks(
     at_once: int, per_head: bool, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(_extra_values, "_AT_ONCE", at_once)
+    monkeypatch.setattr(_extra_values, "_MAX_ELEMENTS", at_once)
     random = torch.manual_seed(0)
     query, key, value = (torch.randn(1, 5, 4, 3, generator=random) for _ in range(3))
     mask = torch.randn(1, 5 if per_head else 1, 4, 4, generator=random)
@@ -79,11 +79,11 @@ def test_only_the_layers_and_queries_asked_for_are_kept(family: str):
 @pytest.mark.parametrize(
     ("family", "asked", "message"),
     [
-        ("bert", {"layers": 4}, "layer 4 is asked for; layers are 1 to 3"),
-        ("bert", {"layers": [0]}, "layer 0 is asked for; layers are 1 to 3"),
-        ("bert", {"queries": 9}, "query 9 is asked for; queries are 0 to 8"),
-        ("bart", {"layers": 0}, "layer 0 is asked for; layers are 1 and up"),
-        ("bart", {"layers": 8}, "layer 8 is asked for; layers are 1 to 7"),
+        ("bert", {"layers": 4}, "layers must be 1 to 3, got 4"),
+        ("bert", {"layers": [0]}, "layers must be 1 to 3, got 0"),
+        ("bert", {"queries": 9}, "queries must be 0 to 8, got 9"),
+        ("bart", {"layers": 0}, "layers must be at least 1, got 0"),
+        ("bart", {"layers": 8}, "layers must be 1 to 7, got 8"),
         ("bert", {"layers": []}, "layers must not be empty. Leave it out for all"),
         ("bert", {"layers": [1, 1]}, r"layers must be distinct, got \(1, 1\)"),
         ("bert", {"queries": []}, "queries must not be empty. Leave it out for all"),
@@ -191,7 +191,7 @@ def heard(product: torch.Tensor, *kept: list[bool] | None) -> list[af.TokenAtten
     sources = tuple(Positions(kept=None if each is None else np.array(each)) for each in kept)
     inputs = Inputs(forward={}, sources=sources, targets=None, single=False)
     accumulator = _accumulate.RolloutAccumulator(
-        torch.nn.Linear(1, 1), inputs, ["tokens"], each=False, residual=0.5, layers=None,
+        torch.nn.Linear(1, 1), inputs, ["tokens"], nested=False, residual=0.5, layers=None,
         queries=None,
     )  # fmt: skip
     call = Given("layer", "self", torch.zeros(examples, 1, n, n))
@@ -209,18 +209,18 @@ def test_rows_of_padding_may_be_no_numbers():
 
 
 def test_a_mask_of_other_positions_than_the_attention_has_is_refused():
-    with pytest.raises(af.UnsupportedModelError, match="in 3 positions, and the mask of padding h"):
+    with pytest.raises(af.UnsupportedModelError, match=r"expected 2 positions, as many .* got 3"):
         _ = heard(torch.eye(3)[None], [True, False])
 
 
 @pytest.mark.parametrize(
     ("share", "message"),
     [
-        (0.5, "layer has rows that sum to 0.5: this attention gives a share to a sink"),
-        (0.998, "rows that sum to 0.998"),
-        (1.5, "rows that sum to 1.5: .* or is no distribution"),
-        (0.0, "attention that is not a number"),  # what fused kernels give for one
-        (torch.nan, "attention that is not a number"),
+        (0.5, "layer: expected .* rows that sum to 1, got a sum of 0.5. Attention with a sink"),
+        (0.998, "got a sum of 0.998"),
+        (1.5, "got a sum of 1.5.* or that is no distribution"),
+        (0.0, "is NaN or infinite"),  # what fused kernels give for one
+        (torch.nan, "is NaN or infinite"),
     ],
 )
 def test_rows_that_do_not_sum_to_one_are_refused(share: float, message: str):
@@ -243,7 +243,7 @@ def test_attention_with_a_sink_outside_the_sequence_is_refused(dtype: torch.dtyp
             if name.endswith("sinks"):
                 _ = parameter.fill_(0.0)
     inputs = {"input_ids": torch.ones(1, length, dtype=torch.int64)}
-    with pytest.raises(af.UnsupportedModelError, match=r"rows that sum to 0\.\d+: this"):
+    with pytest.raises(af.UnsupportedModelError, match=r"got a sum of 0\.\d+"):
         _ = rollout(model, None, inputs)
 
 

@@ -17,7 +17,7 @@ SCORES = torch.randn(*SHAPE, generator=torch.manual_seed(0))
 IDS = inputs_for("bert", batch=2)["input_ids"]
 
 
-class Room:
+class CountingBuffer:
     """Memory that counts how often it was asked for."""
 
     def __init__(self) -> None:
@@ -30,11 +30,11 @@ class Room:
         return self.memory
 
 
-def run(attention: Any, scores: torch.Tensor = SCORES) -> tuple[Room, torch.Tensor]:
-    buffer = Room()
+def run(attention: Any, scores: torch.Tensor = SCORES) -> tuple[CountingBuffer, torch.Tensor]:
+    buffer = CountingBuffer()
     with torch.no_grad(), softmax_into(buffer, SHAPE) as softmax:
         weights = attention(scores)
-    return buffer, softmax.kept(weights)
+    return buffer, softmax.result(weights)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_a_block_takes_what_is_in_its_room_without_a_copy_and_grows():
         buffer = block.buffer(layer.shape)
         buffer[...] = layer
         block.add(buffer)
-    np.testing.assert_array_equal(block.taken(), layers)
+    np.testing.assert_array_equal(block.stacked(), layers)
 
 
 @pytest.mark.parametrize("family", ["bert", "distilbert", "llama", "gemma2", "vit", "t5"])
@@ -121,17 +121,19 @@ def test_the_softmax_of_one_example_is_not_copied(family: str, monkeypatch: pyte
 
 @pytest.mark.parametrize("wrong", [float("nan"), 2.0])
 def test_rows_that_a_softmax_wrote_are_checked(wrong: float, monkeypatch: pytest.MonkeyPatch):
-    taken = Block.taken
+    stacked = Block.stacked
 
     def changed(self: Block) -> Any:
-        array: Any = taken(self)
+        array: Any = stacked(self)
         array.setflags(write=True)
         array[0, 0, 1, -1] = wrong
         array.setflags(write=False)
         return array
 
-    monkeypatch.setattr(Block, "taken", changed)
-    with pytest.raises(UnsupportedModelError, match="BertModel gave attention"):
+    monkeypatch.setattr(Block, "stacked", changed)
+    with pytest.raises(
+        UnsupportedModelError, match=r"BertModel(: expected attention rows| is NaN)"
+    ):
         _ = attend(small_model("bert"), None, inputs_for("bert", batch=1))
 
 

@@ -1,4 +1,4 @@
-"""How many tokens a text has, and how many a model takes."""
+"""The number of tokens of a text, and the limit of a model."""
 
 from typing import Any
 
@@ -7,14 +7,14 @@ from attnflow.models.inputs._tokenize import tokenize
 
 
 def count_tokens(tokenizer: Any, text: str) -> int:
-    """How many tokens a text has, those that the tokenizer puts around it included.
+    """Return the number of tokens of a text, special tokens included.
 
     Parameters
     ----------
     tokenizer
-        Of transformers, as `load` gives it.
+        A tokenizer of transformers, as `load` returns it.
     text
-        Of any length; one without a word is an InputError.
+        A text of any length; a text without a word is an InputError.
 
     Examples
     --------
@@ -26,7 +26,7 @@ def count_tokens(tokenizer: Any, text: str) -> int:
 
 
 def token_limit(model: object) -> int | None:
-    """How many tokens a model takes at most; None where it names no limit, or has none.
+    """Return how many tokens a model takes at most; None if unlimited or unknown.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What the positions of a pass are called and stand for: tokens, patches, moments of sound."""
+"""Names and origin of positions: tokens, image patches, audio frames."""
 
 from __future__ import annotations
 
@@ -18,11 +18,10 @@ if TYPE_CHECKING:
 def name_positions(
     model: nn.Module, fields: Mapping[str, Any], positions: Positions, count: int
 ) -> tuple[tuple[str, ...], Origin | None]:
-    """Names and origin of the `count` positions of a sequence.
+    """Return names and origin of the `count` positions of a sequence.
 
-    `fields` is what the model read for it, nothing for what its decoder writes. Positions that the
-    input does not name are patches of an image where there is one, moments where the model hears
-    sound, and plain numbers otherwise.
+    `fields` are the model's inputs, empty for the sequence of a decoder. Without tokens, positions
+    are named as patches of an image, seconds of audio, or by number.
     """
     if positions.tokens is not None and len(positions.tokens) == count:
         if positions.spans is None and not positions.generated:
@@ -43,10 +42,7 @@ def name_positions(
 def join_origins(
     source: Positions, target: Positions, origins: tuple[Origin | None, Origin | None]
 ) -> Origin | None:
-    """The origin of source and target tokens together, over source text, newline, target text.
-
-    Of a model that reads an image and writes about it, the patches.
-    """
+    """Return the origin of source and target: source text, newline, target text; or the patches."""
     first, second = (None if origin is None else origin.spans for origin in origins)
     if first is None or second is None:
         grid = None if origins[0] is None else origins[0].grid
@@ -62,11 +58,10 @@ def join_origins(
 
 
 def _grid(reader: object, fields: Mapping[str, Any], count: int) -> Grid | None:
-    """The grid of patches: as many rows and columns as fit the image, after the special positions.
+    """Return the grid of image patches after the special positions, or None.
 
-    What is left over tells how many these are of a family that is not known, but not whether they
-    come before the patches or after them: YOLOS has some of both. Then one class token at most is
-    taken to come first, and for more there is no grid.
+    In an unknown family, one position beyond the patches is taken for a class token before them.
+    With more there is no grid: they may be before or after the patches, in YOLOS they are both.
     """
     pixels, patch = fields.get("pixel_values"), _patch_size(reader)
     if pixels is None or pixels.ndim != 4 or patch is None:
@@ -78,7 +73,7 @@ def _grid(reader: object, fields: Mapping[str, Any], count: int) -> Grid | None:
 
 
 def _reader(model: nn.Module) -> object:
-    """What reads an image: the model, or its encoder where only that knows patches."""
+    """Return the model, or its encoder if only that has a patch size."""
     encoder = getattr(model, "encoder", None)
     return encoder if _patch_size(encoder) and not _patch_size(model) else model
 
@@ -93,14 +88,14 @@ def _patch_size(reader: object) -> tuple[int, int] | None:
 
 
 def _special_names(reader: object) -> tuple[str, ...]:
-    """Names of the positions before the patches; none for a family that is not known."""
+    """Return names of the positions before the patches; none for an unknown family."""
     family, config = family_of(reader), getattr(reader, "config", None)
     registers = int(getattr(config, family.registers, 0)) if family.registers else 0
     return (*family.prefix, *(f"[REG{number}]" for number in range(1, registers + 1)))
 
 
 def _patch_names(reader: object, grid: Grid) -> tuple[str, ...]:
-    """Special positions by the names of the family, patches by row and column."""
+    """Return names of all positions, patches by row and column."""
     special = _special_names(reader) or tuple(f"[{number}]" for number in range(grid.prefix))
     patches = (f"{row},{column}" for row in range(grid.rows) for column in range(grid.columns))
     return (*special, *patches)
