@@ -85,7 +85,7 @@ def test_the_first_model_is_the_default(client: Client, verb_number: Loaded) -> 
         ({"text": TEXT, "replace": "nothing"}, "input", "nothing"),
         ({"text": ""}, "input", "expected a text with at least one word"),
         ({"text": " \n"}, "input", "expected a text with at least one word"),
-        ({"text": "\ud800"}, "input", "half of a character"),
+        ({"text": "\ud800"}, "input", "a lone surrogate"),
         (
             {"text": TEXT, "model": "/etc/passwd"},
             "unknown_model",

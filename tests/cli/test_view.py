@@ -173,7 +173,7 @@ def test_a_model_without_a_head_is_shown_with_a_note(
     folder = saved(hf.BertModel(hf.BertConfig(**SMALL)))
     result = run("view", "a good film", "--model", folder, "--out", page)
     assert result.exit_code == 0, result.stderr
-    note = "note: attention alone is shown, without an answer: BertModel: expected"
+    note = "note: the page shows only attention, without a prediction: BertModel: expected"
     assert result.stderr.startswith(note)
     document = _document(page)
     assert (document["prediction"], document["importance"]) == (None, [])
@@ -210,25 +210,25 @@ def test_options_about_an_answer_that_there_is_none_of_are_an_error(
     ("arguments", "code", "told"),
     [
         ([], 2, "--out"),
-        (["--out", "page.html"], 2, "give one"),
-        ([TEXT, "--file", "x.txt", "--out", "page.html"], 2, "give one"),
-        ([TEXT, "--out", "page.txt"], 2, "must end in .html"),
-        ([TEXT, "--out", "-"], 2, "must end in .html"),
-        ([TEXT, "--out", "folder.html"], 2, "is a folder"),
-        ([TEXT, "--out", "nowhere/page.html"], 2, "there is no folder"),
+        (["--out", "page.html"], 2, "expected one of TEXT, FILE"),
+        ([TEXT, "--file", "x.txt", "--out", "page.html"], 2, "expected one of TEXT, FILE"),
+        ([TEXT, "--out", "page.txt"], 2, "expected a name that ends in .html"),
+        ([TEXT, "--out", "-"], 2, "expected a name that ends in .html"),
+        ([TEXT, "--out", "folder.html"], 2, "expected a file, got the folder"),
+        ([TEXT, "--out", "nowhere/page.html"], 2, "the folder 'nowhere' does not exist"),
         ([TEXT, "--out", f"{'x' * 300}.html"], 2, "cannot be a path"),
         (["missing.npz", "--out", "page.html"], 1, "missing.npz does not exist"),
-        (["text.txt", "--out", "page.html"], 2, "read its text with --file"),
+        (["text.txt", "--out", "page.html"], 2, "Pass --file to read its text"),
         (["text.npz", "--out", "page.html"], 1, "text.npz is not a readable"),
         (["importance.npz", "--out", "page.html"], 1, "importance.npz: expected weights"),
         (["--file", "words.html", "--out", "words.html"], 2, "is the file to read"),
-        (["attention.npz", "--out", "page.html", "--model", "m"], 2, "has no meaning with a file"),
-        (["attention.npz", "--out", "page.html", "--truncate"], 2, "has no meaning with a file"),
+        (["attention.npz", "--out", "page.html", "--model", "m"], 2, "has no meaning with the"),
+        (["attention.npz", "--out", "page.html", "--truncate"], 2, "has no meaning with the"),
         (["attention.npz", "--out", "page.html", "--layer", "4"], 1, "1 to 3, got 4"),
         (["attention.npz", "--out", "page.html", "--query", "4"], 1, "0 to 3, got 4"),
         (["attention.npz", "--out", "page.html", "--heads", "some"], 2, "--heads"),
         (["", "--out", "page.html"], 1, "TEXT is empty"),
-        (["x" * 5000, "--out", "folder.html"], 2, "is a folder"),
+        (["x" * 5000, "--out", "folder.html"], 2, "expected a file, got the folder"),
         ([TEXT, "--out", "page.html", "--layer", "7"], 1, "layers must be 1 to 6, got 7"),
         ([TEXT, "--out", "page.html", "--target", "dual"], 1, "singular, plural"),
         (["word " * 100, "--out", "page.html"], 1, "--truncate"),

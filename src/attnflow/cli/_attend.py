@@ -59,9 +59,7 @@ def attend(
     truncate: Truncate = False,
     generate: Annotated[
         int | None,
-        typer.Option(
-            min=1, metavar="N", help="Let the model write up to N tokens, and take them in too."
-        ),
+        typer.Option(min=1, metavar="N", help="Generate up to N tokens first, and include them."),
     ] = None,
     target: Annotated[
         str | None,
@@ -83,7 +81,7 @@ def attend(
     Files are read as UTF-8. Needs the packages of `pip install "attnflow[models]"`.
     """
     if sum(given is not None for given in (text, file, batch_file)) != 1:
-        raise wrong("TEXT", "give one text: TEXT, - for the standard input, --file or --batch-file")
+        raise wrong("TEXT", "expected one of TEXT, - for standard input, --file and --batch-file")
     for option, value, allowed, reason in (
         ("--batch-size", batch_size, batch_file is not None, "without --batch-file"),
         ("--format", file_format, batch_file is not None, "without --batch-file"),
@@ -91,7 +89,7 @@ def attend(
         ("--target", target, generate is None, "with --generate, which writes the target"),
     ):
         if value is not None and not allowed:
-            raise wrong(option, f"it has no meaning {reason}")
+            raise wrong(option, f"has no meaning {reason}")
     attending = Attending(
         model,
         {"allow_pickle": allow_pickle, "remote_code": remote_code, "device": device},

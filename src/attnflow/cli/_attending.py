@@ -1,4 +1,4 @@
-"""The work of `attnflow attend`: load, attend, save, and say what was written."""
+"""The work of `attnflow attend`: load, attend, save, and report the files."""
 
 import json
 from collections.abc import Iterator
@@ -18,13 +18,13 @@ from attnflow.types import Attention, EncoderDecoderAttention
 
 AnyAttention: TypeAlias = Attention | EncoderDecoderAttention
 
-# What saves memory.
+# Advice if memory runs out.
 _REMEDY = "--heads mean, a shorter text or a smaller --batch-size"
 
 
 @dataclass(frozen=True, slots=True)
 class Attending:
-    """A model, and how it is to be loaded and to attend."""
+    """A model, and the settings to load it and to attend."""
 
     model: str
     load_settings: dict[str, Any]
@@ -32,7 +32,7 @@ class Attending:
     as_json: bool
 
     def one(self, text: str | None, file: Path | None, out: Path, *, target: str | None) -> None:
-        """The attention for one text, as a file."""
+        """Write the attention for one text to a file."""
         out = output_path(out, option="--out", source=file)
         if target is not None:
             target = encodable(target, option="--target")
@@ -48,7 +48,7 @@ class Attending:
         self._note(loaded, attention)
 
     def many(self, file: Path, out: Path, batch_size: int, suffix: str) -> None:
-        """The attention for each line of a file, as numbered files in a folder."""
+        """Write the attention for each line of a file to numbered files in a folder."""
         texts = lines(file)
         out = output_folder(out, option="--out", suffix=suffix)
         width = max(5, len(str(len(texts))))
@@ -73,13 +73,13 @@ class Attending:
     def _attended(
         self, loaded: models.Loaded, texts: list[str], first: int
     ) -> Iterator[AnyAttention]:
-        """The attention for each text; an error names its line, counted from `first`."""
+        """Yield the attention for each text; an error names its line, counted from `first`."""
         try:
             yield from models.attend(loaded.model, loaded.tokenizer, texts, **self.settings)
         except InputError as reason:
             if len(texts) == 1:
                 raise InputError(f"line {first}: {reason}") from reason
-            # Which of them it was is known when each runs alone.
+            # Run them one by one to find the line with the error.
             for number, text in enumerate(texts, start=first):
                 yield from self._attended(loaded, [text], number)
 
@@ -89,7 +89,7 @@ class Attending:
         typer.echo(line)
 
     def _note(self, loaded: models.Loaded, attention: AnyAttention | None = None) -> None:
-        """Say what a user should know of the model, and of the attention for a single text."""
+        """Print notes about missing weights and, for a single text, about attention sinks."""
         if loaded.missing:
             rest = len(loaded.missing) - 1
             shown = loaded.missing[0] + (f" and {rest} more" if rest else "")
@@ -100,7 +100,7 @@ class Attending:
 
 
 def _described(attention: AnyAttention) -> dict[str, Any]:
-    """What a file holds, but for the weights."""
+    """Return the content of a file without the weights, for JSON."""
     origin = attention.origin
     common = {
         "averaged": attention.averaged,

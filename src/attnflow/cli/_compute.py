@@ -97,7 +97,7 @@ def compute(
         str | None,
         typer.Option(
             metavar="0,3-5",
-            help="Positions that nobody may draw on, such as attention sinks.  [default: none]",
+            help="Positions to exclude, such as attention sinks.  [default: none]",
         ),
     ] = None,
     receptive_field: Annotated[
@@ -125,7 +125,7 @@ def compute(
         ("--receptive-field", receptive_field or None, method != "raw"),
     ):
         if value is not None and not allowed:
-            raise wrong(option, f"it has no meaning with --method {method}")
+            raise wrong(option, f"has no meaning with --method {method}")
     source = file_path(source, option="IN")
     wanted_layers = positions(layers, option="--layers", lowest=1)
     wanted_queries = positions(queries, option="--queries", lowest=0)
@@ -188,8 +188,8 @@ def _graph(
         )
     if head is not None:
         raise InputError(
-            f"--head {head} came with an encoder-decoder, whose layers are of three kinds with "
-            "heads of their own; leave it out"
+            f"--head {head} is not supported for an encoder-decoder, which has three kinds of "
+            "layers with different heads. Leave it out"
         )
     return attention.graph(
         heads=heads, residual=residual, discard_ratio=discard_ratio, without=without
@@ -229,8 +229,8 @@ def _json(result: TokenAttention) -> str:
         layer, query, _ = np.unravel_index(np.argmin(finite), finite.shape)
         raise InputError(
             f"layer {result.layers[layer]}, query {result.queries[query]} has an infinite score, "
-            "which JSON does not have: there it is carried along unchanged. Ask for layers and "
-            "queries that attend, or for --out"
+            "since it does not attend in this layer, and JSON has no infinity. Choose other "
+            "--layers and --queries, or use --out"
         )
     return json.dumps(
         {

@@ -42,8 +42,8 @@ def _print(explanation: Explanation, unknown: dict[int, str], console: Any) -> N
     _ = line.append(f"{printable(label)} {explanation.prediction.probabilities[label]:.3f}", "bold")
     _ = line.append(f"   ({', '.join(others)})")
     console.print(line)
-    asked = next(iter(explanation.importance.values())).settings.get("target_name")
-    about = "" if asked == label else f"; importance is for {printable(str(asked))}"
+    target = next(iter(explanation.importance.values())).settings.get("target_name")
+    about = "" if target == label else f"; importance is for {printable(str(target))}"
     by = position_name(explanation.query, [*map(printable, explanation.tokens)])
     console.print(Text(f"Layer {explanation.layer}, from {by}{about}"))
     console.print()
@@ -78,7 +78,7 @@ def _cell(name: str, values: NDArray[np.float64], place: int, explanation: Expla
 
 
 def _bar(share: float) -> str:
-    """A bar of at most `_BAR` characters, in steps of an eighth of one."""
+    """Return a bar of at most `_BAR` characters, in steps of an eighth of one."""
     full, eighths = divmod(round(share * _BAR * 8), 8)
     return ("█" * full + _EIGHTHS[eighths].strip()).ljust(_BAR)
 

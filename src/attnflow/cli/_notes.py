@@ -1,18 +1,18 @@
-"""Lines on stderr about what a user should know before reading scores."""
+"""Notes on stderr about attention sinks and unknown words."""
 
 from collections.abc import Iterable
 
 from attnflow.cli._table import printable
 from attnflow.types import Attention, EncoderDecoderAttention, describe_sinks
 
-# What takes sinks out, for commands that have no option for it.
+# How to exclude sinks, for commands without an option for it.
 COMPUTE_WITHOUT = "attnflow compute --without"
 
 
 def sinks_note(attention: Attention | EncoderDecoderAttention, *, remedy: str = "--without") -> str:
-    """One line about positions that take most of a layer's attention, or an empty text.
+    """Return a line about positions that take most of a layer's attention, or "".
 
-    `remedy` is the option that takes them out, as users of the command at hand would write it.
+    `remedy` is the option that excludes them.
     """
     sinks = attention.sinks
     if not sinks:
@@ -23,9 +23,9 @@ def sinks_note(attention: Attention | EncoderDecoderAttention, *, remedy: str = 
 
 
 def unknown_note(words: Iterable[str], *, replace: object) -> str:
-    """One line about words that the model does not know, or an empty text.
+    """Return a line about words that are not in the vocabulary, or "".
 
-    `replace` is what stands for a token that is blanked out.
+    `replace` is the token that replaces others in blank-out.
     """
     each = ", ".join(map(printable, dict.fromkeys(words)))
     if not each:

@@ -60,7 +60,7 @@ def flow(
         The paper's appendix A.1: this head alone at the layer of interest, and the layers below
         with all heads fused. With an Attention only. Layers are then solved one by one.
     without
-        Positions that nobody may draw on, such as attention sinks; see `Attention.graph`. With the
+        Positions to exclude, such as attention sinks; see `Attention.graph`. With the
         attention of a model only.
     receptive_field
         Correct for what positions of a causal model can see: scores are divided by those of
@@ -151,7 +151,7 @@ def _single_head(
 
 
 def _saturated(chosen: Selection, scores: NDArray[np.float64]) -> list[bool]:
-    """For each layer, whether its scores tell nothing about the query, as `flow` says."""
+    """Return for each layer whether its scores are saturated, as defined in `flow`."""
     graph, (query, *others) = chosen.graph, chosen.queries
     if others:
         return [_same(rows.min(axis=0), rows.max(axis=0)) for rows in scores]
