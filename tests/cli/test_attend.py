@@ -231,7 +231,7 @@ def test_a_file_that_holds_no_text_is_an_error(
 
 
 @pytest.mark.parametrize("given", [[], ["text", "--file", "a.txt"], ["-", "--batch-file", "a.txt"]])
-def test_exactly_one_text_is_wanted(run: Run, tmp_path: Path, given: list[str]) -> None:
+def test_exactly_one_text_is_required(run: Run, tmp_path: Path, given: list[str]) -> None:
     result = run("attend", "model", *given, "--out", tmp_path / "attention.npz")
     assert result.exit_code == 2
     assert "expected one of TEXT, - for standard input, --file and" in result.stderr
@@ -310,7 +310,7 @@ def test_an_error_names_its_line_and_the_lines_before_are_kept(
     assert sorted(path.name for path in out.iterdir()) == ["00001.npz", "00002.npz"]
 
 
-def test_an_interruption_leaves_whole_files_only(
+def test_an_interruption_leaves_only_complete_files(
     run: Run,
     saved: Callable[[str], Path],
     batch_file: Path,
@@ -380,7 +380,7 @@ def test_options_that_do_not_fit_are_wrong_usage(
     assert option in result.stderr
 
 
-def test_a_text_that_is_too_long_is_cut_only_when_asked_for(
+def test_a_text_that_is_too_long_is_cut_only_with_truncate(
     run: Run, saved: Callable[[str], Path], tmp_path: Path
 ) -> None:
     out = tmp_path / "attention.npz"
@@ -493,7 +493,7 @@ def test_an_error_of_the_model_itself_is_not_hidden(
         _ = run("attend", saved("bert"), "the key", "--out", tmp_path / "attention.npz")
 
 
-def test_a_missing_package_is_told_before_any_work(
+def test_a_missing_package_is_an_error_before_any_work(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)

@@ -184,7 +184,7 @@ def test_json_has_no_word_for_what_is_carried_along_without_bound(
     assert " inf" in run("compute", two_texts_file, "--method", "flow", "--layers", "1").stdout
 
 
-def test_raw_leaves_the_residual_out_unless_asked_for(run: Run, attention_file: Path) -> None:
+def test_raw_leaves_the_residual_out_by_default(run: Run, attention_file: Path) -> None:
     plain = json.loads(run("compute", attention_file, "--method", "raw", "--json").stdout)
     mixed = json.loads(
         run("compute", attention_file, "--method", "raw", "--residual", "0.5", "--json").stdout
@@ -325,7 +325,7 @@ def test_wrong_usage_names_the_option_and_is_code_2(
     ("option", "value", "example"),
     [("--queries", "[CLS]", "0,3 or 0-3"), ("--layers", "top", "1,4 or 1-4")],
 )
-def test_what_is_no_position_is_told_with_an_example(
+def test_an_invalid_position_is_an_error_with_an_example(
     run: Run, attention_file: Path, option: str, value: str, example: str
 ) -> None:
     result = run("compute", attention_file, "--method", "raw", option, value)
@@ -345,7 +345,7 @@ def test_a_stream_is_not_a_file(run: Run) -> None:
     assert "'IN': expected a file whose name ends in .npz or .safetensors" in result.stderr
 
 
-def test_a_missing_package_is_told_before_anything_is_read(
+def test_a_missing_package_is_an_error_before_anything_is_read(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "safetensors", None)

@@ -93,7 +93,7 @@ def test_layer_query_and_methods_can_be_chosen(run: Run) -> None:
     assert document["scores"]["flow"] == expected.scores[0, 0].tolist()
 
 
-def test_importance_is_of_the_answer_asked_for(run: Run) -> None:
+def test_importance_is_of_the_given_target(run: Run) -> None:
     own = _document(run("explain", TEXT, "--json"))["settings"]["blank_out"]
     other = _document(run("explain", TEXT, "--target", "plural", "--json"))["settings"]["blank_out"]
     assert (own["target_name"], other["target_name"]) == ("singular", "plural")

@@ -69,7 +69,7 @@ def test_the_text_comes_from_a_file_or_the_standard_input_too(
     assert _document(page)["text"] == TEXT
 
 
-def test_words_that_the_model_does_not_know_are_told(run: Run, page: Path) -> None:
+def test_words_that_are_not_in_the_vocabulary_are_noted(run: Run, page: Path) -> None:
     result = run("view", "The qwertyish key", "--out", page)
     assert result.exit_code == 0
     assert "note: not in the model's vocabulary: qwertyish" in result.stderr
@@ -97,7 +97,7 @@ def test_a_file_is_known_by_what_it_holds(
     assert page.read_text() == to_html(shown)
 
 
-def test_an_earlier_page_is_replaced_whole_or_not_at_all(
+def test_an_earlier_page_is_replaced_completely_or_not_at_all(
     run: Run, page: Path, tmp_path: Path, attention_file: Path
 ) -> None:
     _ = page.write_text("earlier")
@@ -258,7 +258,7 @@ def test_bad_input_is_one_line_and_writes_nothing(
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_a_folder_that_cannot_be_written_to_is_told(
+def test_a_folder_that_cannot_be_written_to_is_an_error(
     run: Run, page: Path, attention_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object, **__: object) -> int:

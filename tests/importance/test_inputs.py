@@ -199,7 +199,7 @@ class Flat(Linear):
         (Flat(), r"for 1 inputs, got \(2,\)"),
     ],
 )
-def test_models_that_cannot_be_asked_for_a_gradient_say_why(model: Any, message: str):
+def test_models_without_a_gradient_raise_an_error_with_the_reason(model: Any, message: str):
     for ask in (input_gradient, integrated_gradients):
         with pytest.raises(af.UnsupportedModelError, match=message):
             _ = ask(model, None, IDS)
@@ -224,7 +224,7 @@ def test_a_model_without_a_table_can_be_blanked():
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
-def test_models_of_any_precision_can_be_asked(dtype: torch.dtype):
+def test_models_of_any_precision_are_supported(dtype: torch.dtype):
     import copy
 
     model = copy.deepcopy(model_of("bert")).to(dtype)

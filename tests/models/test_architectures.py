@@ -102,7 +102,7 @@ class OwnWay(PreTrainedModel):
         return scaled_dot_product_attention(x, x, x)
 
 
-def test_a_pretrained_model_that_calls_pytorchs_function_is_heard_too():
+def test_a_pretrained_model_that_calls_pytorchs_function_is_captured_too():
     model = OwnWay(PreTrainedConfig()).eval()
     found = attend(model, None, IDS)
     x = model.embedding(IDS["input_ids"]).unflatten(-1, (2, 4)).transpose(1, 2)
@@ -141,7 +141,7 @@ class Classifier(nn.Module):
         return self.head(self.body(input_ids, attention_mask=attention_mask).last_hidden_state)
 
 
-def test_a_model_inside_another_module_is_heard():
+def test_a_model_inside_another_module_is_captured():
     body = small_model("bert")
     expected = attend(body, None, IDS)
     found = attend(Classifier(body), None, IDS)
@@ -220,7 +220,7 @@ def test_keys_of_earlier_positions_in_a_cache_are_refused():
         _ = attend(model, None, inputs)
 
 
-def test_weights_that_are_no_numbers_are_told_of_the_model():
+def test_attention_that_is_nan_raises_an_error_about_the_model():
     alone = {"input_ids": IDS["input_ids"][:1]}
     for family, inputs in (("bert", IDS), ("bert", alone), ("t5", inputs_for("t5"))):
         model = new_model(family)

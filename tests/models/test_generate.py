@@ -52,7 +52,7 @@ def test_the_pass_is_one_over_prompt_and_output(family: str):
 
 
 @pytest.mark.parametrize("family", ["gpt2", "llama"])
-def test_the_positions_that_predicted_each_token_are_told(family: str):
+def test_the_positions_that_predicted_each_token_are_known(family: str):
     model, tokenizer = small_model(family), byte_level()
     found = attend(model, tokenizer, PROMPT, generate=3)
     n = found.n_tokens
@@ -245,7 +245,7 @@ def test_a_decoder_deeper_than_its_encoder_writes():
         assert found.target == tuple(tokenizer.convert_ids_to_tokens(ids))
 
 
-def test_nothing_written_is_told(monkeypatch: Any):
+def test_no_generated_tokens_raises_an_error(monkeypatch: Any):
     model = new_model("gpt2")
     monkeypatch.setattr(model, "generate", lambda input_ids, **_: input_ids)
     with pytest.raises(af.InputError, match="the model generated no tokens after the text"):
@@ -260,7 +260,7 @@ def test_nothing_written_is_told(monkeypatch: Any):
         ({7: 2}, r"cannot generate with \{7: 2\}: TypeError: .*; call its generate directly"),
     ],
 )
-def test_settings_that_the_model_does_not_take_are_told(generate: Any, message: str):
+def test_settings_that_the_model_does_not_take_raise_an_error(generate: Any, message: str):
     with pytest.raises(af.InputError, match=message):
         _ = attend(small_model("gpt2"), byte_level(), PROMPT, generate=generate)
 

@@ -1,4 +1,4 @@
-"""Texts that do not fit are refused in words that say what came, what is wanted, what to do."""
+"""Invalid texts raise errors with what was expected, what was received, and the fix."""
 
 from typing import Any
 
@@ -64,7 +64,7 @@ def test_a_target_that_is_too_long_is_refused():
     assert len(found.target) == 64
 
 
-def test_a_target_leaves_room_for_the_start_token_where_no_end_token_makes_it():
+def test_a_target_leaves_one_token_for_the_start_token_without_an_end_token():
     model, tokenizer = small_model("bart"), byte_level()  # 64 positions; no end token
     assert len(attend(model, tokenizer, "the", target="a" * 63).target) == 64
     message = "at most 63 tokens, the limit of the model less its start token, got 64. Shorten"
@@ -117,7 +117,7 @@ def test_an_empty_list_is_refused(function: Any):
 
 
 @BOTH
-def test_the_tokenizer_of_another_model_is_told_by_its_ids(function: Any):
+def test_the_tokenizer_of_another_model_is_detected_by_its_ids(function: Any):
     sizes = {"hidden_size": 8, "num_attention_heads": 1, "intermediate_size": 8}
     model = hf.BertModel(hf.BertConfig(vocab_size=20, num_hidden_layers=1, **sizes))
     with pytest.raises(
@@ -176,7 +176,7 @@ def test_a_target_goes_with_a_text(function: Any):
         _ = attend(small_model("gpt2"), None, inputs_for("gpt2"), generate=3)
 
 
-def test_a_start_token_that_is_not_known_is_asked_for():
+def test_an_unknown_start_token_raises_an_error():
     model = new_model("bart")
     for holder in (model.config, model.generation_config):
         holder.decoder_start_token_id = holder.bos_token_id = None

@@ -140,7 +140,7 @@ def test_a_real_model_is_loaded_and_reads_words() -> None:
     assert tokens == ("[CLS]", "the", "cabinets", "[SEP]")
 
 
-def test_the_model_goes_to_the_device_asked_for(folder: Path) -> None:
+def test_the_model_is_moved_to_the_given_device(folder: Path) -> None:
     assert load(folder, device="cpu").model.device == torch.device("cpu")
 
 
@@ -312,7 +312,7 @@ def with_code(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     return folder
 
 
-def test_code_of_a_model_runs_only_when_asked_for(with_code: Path, tmp_path: Path) -> None:
+def test_code_of_a_model_runs_only_if_allowed(with_code: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"comes with code \(auto_map in config.*remote_code=True"):
         _ = load(with_code)
     assert not (tmp_path / "ran").exists()

@@ -47,7 +47,7 @@ def function_by_hand(model: Any, x: torch.Tensor) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("settings", SETTINGS)
-def test_the_fused_function_is_heard_with_all_its_settings(settings: str):
+def test_the_fused_function_is_captured_with_all_its_settings(settings: str):
     model = seeded(FunctionViT, **SETTINGS[settings])
     assert_found(attend(model, None, X), function_by_hand(model, X))
     assert_rolls_out(model, X)
@@ -92,7 +92,7 @@ def test_attention_within_windows_is_refused():
 # ---- a softmax with a dropout ---------------------------------------------------------------
 
 
-def test_weights_that_go_into_a_dropout_are_heard():
+def test_weights_that_go_into_a_dropout_are_captured():
     model = seeded(DropoutViT)
     x, expected = X, list[torch.Tensor]()
     for block in model.blocks:

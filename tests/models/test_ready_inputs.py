@@ -1,4 +1,4 @@
-"""Models and ready inputs that do not fit are refused in words that say what to do."""
+"""Invalid models and tensors raise errors with the fix."""
 
 import importlib.util
 import warnings
@@ -261,7 +261,9 @@ def test_embeddings_must_fit_the_model(function: Any, family: str):
 @BOTH
 @pytest.mark.parametrize("family", ["bert", "gpt2"])
 @pytest.mark.parametrize("positions", [[[0, 99]], [[0, 1, 2]]], ids=["beyond the end", "too many"])
-def test_what_a_model_refuses_is_told_with_what_came(function: Any, family: str, positions: Any):
+def test_an_error_of_the_model_is_raised_with_the_shapes_of_the_inputs(
+    function: Any, family: str, positions: Any
+):
     fields = {"input_ids": [[5, 6]], "position_ids": positions}
     tensors = r"input_ids \(int64 \(1, 2\)\), position_ids \(int64 "
     message = rf"does not run on {tensors}.*Error: .*; call the model directly for the traceback"

@@ -1,4 +1,4 @@
-"""What cannot be heard rightly is refused, and what was once heard wrongly is heard rightly."""
+"""Attention that cannot be captured correctly is refused; regressions of wrong captures."""
 
 import threading
 from typing import Any
@@ -46,7 +46,7 @@ def falcon(implementation: str, **settings: Any) -> Any:
 @pytest.mark.parametrize(
     ("implementation", "alibi"), [("eager", False), ("eager", True), ("sdpa", False)]
 )
-def test_falcon_is_heard_on_the_path_that_it_runs(implementation: str, alibi: bool):
+def test_falcon_is_captured_on_the_path_that_it_runs(implementation: str, alibi: bool):
     expected = own_attention(falcon("eager", alibi=alibi), IDS).attentions
     model = falcon(implementation, alibi=alibi)
     found = attend(model, None, IDS)
@@ -58,7 +58,7 @@ def test_falcon_is_heard_on_the_path_that_it_runs(implementation: str, alibi: bo
 
 
 @pytest.mark.parametrize("family", ["mpnet", "deberta"])
-def test_models_that_no_ear_hears_are_asked_for_their_attention(family: str):
+def test_models_that_no_hook_captures_return_their_attentions(family: str):
     model, inputs = small_model(family), inputs_for(family)
     expected = own_attention(model, inputs).attentions
     for mine, theirs in zip(attend(model, None, inputs).weights, expected, strict=True):
@@ -102,7 +102,7 @@ class Within(nn.Module):
 
 
 @BOTH
-def test_layers_heard_twice_are_refused(function: Any):
+def test_layers_captured_twice_are_refused(function: Any):
     twice = hf.DiffLlamaModel(hf.DiffLlamaConfig(**DECODER)).eval()
     for model in (twice, Within(small_model("bert"), 2), Within(falcon("sdpa"), 2)):
         with pytest.raises(af.UnsupportedModelError, match="each of 3 layers, got 6"):
@@ -242,7 +242,7 @@ def test_the_second_axis_is_no_batch_of_a_function(function: Any):
         _ = function(seeded(Across), None, X)
 
 
-def test_positions_beside_those_of_the_mask_are_refused():
+def test_positions_that_are_not_in_the_mask_are_refused():
     class Prompted(nn.Module):
         """Two positions in front of every text, as soft prompts are."""
 
@@ -274,7 +274,7 @@ def test_scores_of_half_precision_are_computed_in_single():
     torch.testing.assert_close(found.double(), expected, rtol=0, atol=1e-5)
 
 
-def test_the_fast_path_is_put_back_by_the_last_who_listens():
+def test_the_fast_path_is_restored_by_the_last_capture():
     before = mha.get_fastpath_enabled()
     first_in, second_in, first_out = (threading.Event() for _ in range(3))
     seen: list[bool] = []
@@ -316,7 +316,7 @@ def test_a_product_is_on_the_device_of_what_was_multiplied():
         )
 
 
-def test_attention_where_nobody_listens_says_so():
+def test_attention_outside_a_captured_pass_raises_an_error():
     q = torch.ones(1, 1, 2, 4)
     with pytest.raises(
         af.UnsupportedModelError, match="Linear was called outside the captured pass"

@@ -66,7 +66,7 @@ def test_rollout_in_the_pass_is_the_rollout_of_the_matrices(family: str, residua
 
 
 @pytest.mark.parametrize("family", ["bert", "llama", "deberta", "t5", "vit"])
-def test_only_the_layers_and_queries_asked_for_are_kept(family: str):
+def test_only_the_given_layers_and_queries_are_kept(family: str):
     model, inputs = small_model(family), inputs_for(family)
     whole = rollout(model, None, inputs)
     part = rollout(model, None, inputs, layers=[3, 1], queries=[4, 0])
@@ -98,7 +98,7 @@ def test_layers_and_queries_that_are_not_there_are_refused(
 
 
 @pytest.mark.parametrize("asked", [{"layers": 4}, {"layers": []}, {"queries": [1, 1]}])
-def test_what_is_asked_is_checked_before_the_pass(asked: dict[str, Any]):
+def test_layers_and_queries_are_checked_before_the_pass(asked: dict[str, Any]):
     model = new_model("bert")
 
     def run(*_: object) -> None:
@@ -117,7 +117,7 @@ def test_layers_of_a_decoder_alone_are_not_those_of_the_encoder():
     assert found.layers == (5,)
 
 
-def test_settings_tell_nothing_of_causality_where_columns_do_not():
+def test_settings_have_no_causality_for_columns_that_are_not_tokens():
     model, tokenizer = small_model("gpt2"), tokenizer_for("gpt2")
     assert rollout(model, tokenizer, "the cat").settings["causal"] is True
     assert "causal" not in rollout(model, tokenizer, "the cat", segments="words").settings
@@ -185,7 +185,7 @@ class Given(GivenWeights):
         return self.product
 
 
-def heard(product: torch.Tensor, *kept: list[bool] | None) -> list[af.TokenAttention]:
+def rolled_out(product: torch.Tensor, *kept: list[bool] | None) -> list[af.TokenAttention]:
     """The rollout of one layer with this product, of positions that are padding where not kept."""
     examples, n, _ = product.shape
     sources = tuple(Positions(kept=None if each is None else np.array(each)) for each in kept)
@@ -203,14 +203,14 @@ def heard(product: torch.Tensor, *kept: list[bool] | None) -> list[af.TokenAtten
 def test_rows_of_padding_may_be_no_numbers():
     product = torch.full((2, 3, 3), 1 / 3)
     product[1] = torch.tensor([[torch.nan] * 3, [0.5, 0.5, 0], [0.5, 0.5, 0]])
-    first, second = heard(product, None, [False, True, True])
+    first, second = rolled_out(product, None, [False, True, True])
     np.testing.assert_allclose(first.scores.sum(axis=-1), 1, **CLOSE)
     assert second.scores.tolist() == [[[0.75, 0.25], [0.25, 0.75]]]
 
 
 def test_a_mask_of_other_positions_than_the_attention_has_is_refused():
     with pytest.raises(af.UnsupportedModelError, match=r"expected 2 positions, as many .* got 3"):
-        _ = heard(torch.eye(3)[None], [True, False])
+        _ = rolled_out(torch.eye(3)[None], [True, False])
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,7 @@ def test_rows_that_do_not_sum_to_one_are_refused(share: float, message: str):
     product = torch.eye(3)[None].clone()
     product[0, 1] *= share
     with pytest.raises(af.UnsupportedModelError, match=message):
-        _ = heard(product, None)
+        _ = rolled_out(product, None)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16], ids=str)
@@ -248,7 +248,7 @@ def test_attention_with_a_sink_outside_the_sequence_is_refused(dtype: torch.dtyp
 
 
 @pytest.mark.parametrize("residual", [0.99, 0.9999, 1 - 1e-9])
-def test_a_large_residual_leaves_room_for_rounding(residual: float):
+def test_a_large_residual_does_not_exceed_the_tolerance(residual: float):
     scores = rollout(small_model("bert"), None, inputs_for("bert"), residual=residual).scores
     np.testing.assert_allclose(scores.sum(axis=-1), 1, **CLOSE)
 
