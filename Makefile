@@ -22,6 +22,8 @@ PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 MACHINES ?= ATEN_CPU_CAPABILITY=default ATEN_CPU_CAPABILITY=avx2 MKL_CBWR=COMPATIBLE \
 	OPENBLAS_CORETYPE=Haswell OPENBLAS_CORETYPE=Prescott NPY_DISABLE_CPU_FEATURES=AVX512F+AVX2+FMA3 \
 	NPY_DISABLE_CPU_FEATURES=X86_V3+X86_V4+AVX512_ICL+AVX512_SPR OMP_NUM_THREADS=1 OMP_NUM_THREADS=4
+# The tests that touch floats; `make test-machines MACHINE_TESTS="not real"` runs all.
+MACHINE_TESTS ?= floats and $(SELECT)
 CHECK_MACHINES := ATEN_CPU_CAPABILITY=default OPENBLAS_CORETYPE=Prescott
 
 .PHONY: help demo test test-fast test-machines test-real coverage check bench fuzz docs clean chromium page check-page
@@ -53,7 +55,7 @@ test-fast: $(VENV)/.dev $(VENV)/.kernels
 test-machines: $(VENV)/.dev $(VENV)/.kernels
 	@failed=; for machine in $(MACHINES); do \
 	  variable="$$(echo "$$machine" | tr + ' ')"; echo "$$variable"; \
-	  env "$$variable" $(PYTEST) -q -m "floats and $(SELECT)" || failed="$$failed $$machine"; \
+	  env "$$variable" $(PYTEST) -q -m "$(MACHINE_TESTS)" || failed="$$failed $$machine"; \
 	done; [ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
 
 coverage: $(VENV)/.dev $(VENV)/.kernels chromium

@@ -174,5 +174,5 @@ def test_on_a_terminal_a_bar_shows_loss_and_accuracy_and_a_line_stays(
 
 def test_a_closed_stderr_has_nothing_to_show(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", None)
-    with train_bar(2) as bar:
+    with train_bar() as bar:
         bar.epoch(EpochLog(1, 0.5, 0.9, 0.3, None, 1.0))

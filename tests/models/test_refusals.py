@@ -13,7 +13,7 @@ from torch import nn
 from torch.backends import mha
 
 import attnflow as af
-from attnflow.models._families import length_limit
+from attnflow.models._families import token_limit
 from attnflow.models.capture._call import GivenWeights
 from attnflow.models.capture._extra_values import attend_with_extra_values
 from attnflow.models.capture._hooks_modules import _FunctionCall, _hook_multihead
@@ -334,10 +334,10 @@ def test_attention_outside_a_captured_pass_raises_an_error():
 )  # fmt: skip
 def test_positions_counted_after_padding_shorten_what_a_model_takes(name: str):
     config = getattr(hf, f"{name}Config")(max_position_embeddings=20, pad_token_id=1, vocab_size=9)
-    assert length_limit(nn.Module()) is None
+    assert token_limit(nn.Module()) is None
     holder: Any = nn.Module()
     holder.config = config
-    assert length_limit(holder) == 18
+    assert token_limit(holder) == 18
 
 
 @BOTH

@@ -84,7 +84,7 @@ def test_names_are_flat_slanted_or_upright_by_the_available_space() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("count", [1, 2, 7, 30, 90, 200])
+@pytest.mark.parametrize("count", [2, 7, 30, 90, 200])
 @pytest.mark.parametrize("name", ["cabinets", "WMW", "key", "\N{CJK UNIFIED IDEOGRAPH-65E5}" * 3])
 def test_names_never_overlap(count: int, name: str) -> None:
     a = random_attention(1, 1, count, tokens=[name] * count)

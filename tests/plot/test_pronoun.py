@@ -64,6 +64,7 @@ def test_each_panel_says_what_its_numbers_are(views: list[af.TokenAttention]) ->
 
 def test_a_pronoun_has_the_colour_of_its_candidate(views: list[af.TokenAttention]) -> None:
     bars, *panels = plot.pronoun(*views, candidates=["author", "saw"], probabilities=ODDS)
+    assert len(bars.patches) == 2
     for bar, marks in zip(bars.patches, panels[0].collections[1:], strict=True):
         assert np.allclose(bar.get_facecolor(), marks.get_facecolors()[0])
 

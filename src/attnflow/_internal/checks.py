@@ -2,6 +2,7 @@
 
 import operator
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from numbers import Real
 from typing import Any, TypeAlias, cast
 
@@ -134,18 +135,21 @@ def as_distinct_ints(values: Iterable[int] | int, name: str) -> tuple[int, ...]:
     return numbers
 
 
-def as_int(value: object, name: str) -> int:
-    """Return an integer, also from NumPy.
+def as_int(value: object, name: str, *, least: int | None = None) -> int:
+    """Return an integer, also from NumPy; one below `least` is an InputError.
 
     >>> as_int(np.int64(3), "head")
     3
     """
-    try:
-        if not isinstance(value, bool | np.bool | Iterable):
-            return operator.index(cast("int", value))
-    except TypeError:
-        pass
-    raise InputError(f"{name} must be an integer, got {value!r}")
+    number = None
+    if not isinstance(value, bool | np.bool | Iterable):
+        with suppress(TypeError):
+            number = operator.index(cast("int", value))
+    if number is None:
+        raise InputError(f"{name} must be an integer, got {value!r}")
+    if least is not None and number < least:
+        raise InputError(f"{name} must be {least} or more, got {number}")
+    return number
 
 
 def as_fraction(value: object, name: str) -> float:

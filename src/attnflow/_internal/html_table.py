@@ -20,7 +20,10 @@ def html_table(caption: str, header: Iterable[str], rows: Iterable[Iterable[str]
 <tbody><tr><th>&lt;s&gt;</th><td>1</td></tr></tbody></table>'
     """
     head = "".join(f"<th>{escape(name)}</th>" for name in header)
-    body = "".join(f"<tr>{_row(cells)}</tr>" for cells in rows)
+    body = ""
+    for first, *others in rows:
+        cells = "".join(f"<td>{escape(cell)}</td>" for cell in others)
+        body += f"<tr><th>{escape(first)}</th>{cells}</tr>"
     return (
         f"<table><caption>{escape(caption)}</caption>"
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
@@ -51,8 +54,3 @@ def count_and_names(names: Sequence[str]) -> str:
     """
     more = " …" if len(names) > _MAX_NAMES else ""
     return f"{len(names)}: {' '.join(names[:_MAX_NAMES])}{more}"
-
-
-def _row(cells: Iterable[str]) -> str:
-    first, *others = cells
-    return f"<th>{escape(first)}</th>" + "".join(f"<td>{escape(cell)}</td>" for cell in others)

@@ -12,11 +12,7 @@ Settings: TypeAlias = Mapping[str, object]
 
 
 def freeze_settings(settings: Settings | None) -> Settings:
-    """Return a read-only copy of settings; lists become tuples.
-
-    >>> freeze_settings({"heads": "mean", "onto": 0})["heads"]
-    'mean'
-    """
+    """Return a read-only copy of settings; lists become tuples."""
     try:
         copy = _freeze(json.loads(settings_to_json(settings or {})))
     except (TypeError, ValueError, RecursionError) as reason:
@@ -30,20 +26,12 @@ def freeze_settings(settings: Settings | None) -> Settings:
 
 
 def thaw_settings(settings: Settings) -> dict[str, Any]:
-    """Return a copy of settings as a plain dictionary.
-
-    >>> thaw_settings(freeze_settings({"onto": 0}))
-    {'onto': 0}
-    """
+    """Return a copy of settings as a plain dictionary."""
     return json.loads(settings_to_json(settings))
 
 
 def settings_to_json(settings: Settings) -> str:
-    """Return settings as JSON text.
-
-    >>> settings_to_json({"onto": 0})
-    '{"onto": 0}'
-    """
+    """Return settings as JSON text."""
     return json.dumps(settings, default=_plain_dict, allow_nan=False)
 
 

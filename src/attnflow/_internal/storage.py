@@ -118,9 +118,6 @@ def _suffix(path: Path) -> str:
     return suffix
 
 
-# ---- reading --------------------------------------------------------------------------------
-
-
 class _Budget:
     """Bytes of memory that the arrays of a file may take."""
 
@@ -166,21 +163,14 @@ def _read_npy(archive: zipfile.ZipFile, info: zipfile.ZipInfo, budget: _Budget) 
         shape, _, dtype = formats[version](member)
         if dtype.hasobject:
             raise ValueError(f"{name} holds Python objects")
-        if (
-            math.prod(shape) * dtype.itemsize != info.file_size - member.tell()
-            or not dtype.itemsize
-        ):
+        stored = info.file_size - member.tell()
+        if math.prod(shape) * dtype.itemsize != stored or not dtype.itemsize:
             raise ValueError(f"{name} does not hold as many bytes as its header says")
-        budget.spend(shape, _memory(dtype.kind, dtype.itemsize))
+        # Once they are read, half precisions become float32 and other numbers float64.
+        size = max(dtype.itemsize, 4 if dtype.kind == "f" else 8)
+        budget.spend(shape, dtype.itemsize + _STRING_BYTES if dtype.kind == "U" else size)
         _ = member.seek(0)
         return _plain(np.lib.format.read_array(member, allow_pickle=False))
-
-
-def _memory(kind: str, itemsize: int) -> int:
-    """Bytes of an item once it is read: half precisions become float32, other numbers float64."""
-    if kind == "U":
-        return itemsize + _STRING_BYTES
-    return max(itemsize, 4 if kind == "f" else 8)
 
 
 def _plain(array: NDArray[Any]) -> Stored:
@@ -212,9 +202,6 @@ def _parsed(text: str) -> Stored:
     return tuple(cast("list[str]", value)) if isinstance(value, list) else str(value)
 
 
-# ---- writing --------------------------------------------------------------------------------
-
-
 def _write_npz(draft: Path, record: Mapping[str, Stored]) -> None:
     arrays: dict[str, Any] = {name: np.asarray(stored) for name, stored in record.items()}
     for name, stored in record.items():
@@ -241,7 +228,5 @@ def _write_safetensors(draft: Path, record: Mapping[str, Stored]) -> None:
 
 def _safetensors() -> tuple[Any, Any]:
     check_packages("any.safetensors")
-    return (
-        importlib.import_module("safetensors"),
-        importlib.import_module("safetensors.numpy").save,
-    )
+    save = importlib.import_module("safetensors.numpy").save
+    return importlib.import_module("safetensors"), save

@@ -4,14 +4,14 @@ import json
 import shutil
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
 
 from attnflow._internal import storage
 from attnflow.cli._exit_codes import exit_codes
-from attnflow.cli._notes import sinks_note
+from attnflow.cli._notes import print_sinks_note
 from attnflow.cli._options import below_one, file_path, output_path, positions, wrong
 from attnflow.cli._progress import progress_bar
 from attnflow.cli._table import saturation_note, table
@@ -119,13 +119,7 @@ def compute(
     With neither --out nor --json a table of the layers given with --layers is printed, or of the
     top layer.
     """
-    for option, value, allowed in (
-        ("--onto", onto, method != "raw"),
-        ("--threads", threads, method == "flow"),
-        ("--receptive-field", receptive_field or None, method != "raw"),
-    ):
-        if value is not None and not allowed:
-            raise wrong(option, f"has no meaning with --method {method}")
+    _check_method(method, onto=onto, threads=threads, receptive_field=receptive_field or None)
     source = file_path(source, option="IN")
     wanted_layers = positions(layers, option="--layers", lowest=1)
     wanted_queries = positions(queries, option="--queries", lowest=0)
@@ -135,23 +129,20 @@ def compute(
         out = output_path(out, option="--out", source=source)
 
     attention = _read(source)
-    graph = _graph(
-        attention,
-        heads=heads,
-        residual=below_one(residual, option="--residual"),
-        discard_ratio=below_one(discard_ratio, option="--discard-ratio"),
-        head=head,
-        without=taken_out,
-    )
-    result = _token_attention(
-        graph,
-        method,
-        wanted_layers,
-        wanted_queries,
-        onto=onto or 0,
-        receptive_field=receptive_field,
-        threads=threads,
-    )
+    edges: dict[str, Any] = {
+        "heads": heads,
+        "residual": below_one(residual, option="--residual"),
+        "discard_ratio": below_one(discard_ratio, option="--discard-ratio"),
+        "without": taken_out,
+    }
+    graph = _graph(attention, head, edges)
+    rows: dict[str, Any] = {"layers": wanted_layers, "queries": wanted_queries}
+    composed: dict[str, Any] = {"onto": onto or 0, "receptive_field": receptive_field}
+    if method == "flow":
+        with progress_bar("attention flow") as progress:
+            result = flow(graph, **rows, **composed, threads=threads, progress=progress)
+    else:
+        result = raw(graph, **rows) if method == "raw" else rollout(graph, **rows, **composed)
     if normalized:
         result = result.normalized()
 
@@ -163,8 +154,16 @@ def compute(
         typer.echo(_summary(result, out))
     else:
         typer.echo(_tables(result, every_layer=layers is not None))
-    if without is None and (note := sinks_note(attention)):
-        typer.echo(note, err=True)
+    if without is None:
+        print_sinks_note(attention, remedy="--without")
+
+
+def _check_method(method: Method, **given: object) -> None:
+    """Reject options that have no meaning with the method."""
+    for name, value in given.items():
+        if value is not None and (method == "raw" or (name == "threads" and method != "flow")):
+            option = f"--{name.replace('_', '-')}"
+            raise wrong(option, f"has no meaning with --method {method}")
 
 
 def _read(path: Path) -> Attention | EncoderDecoderAttention:
@@ -174,54 +173,16 @@ def _read(path: Path) -> Attention | EncoderDecoderAttention:
 
 
 def _graph(
-    attention: Attention | EncoderDecoderAttention,
-    *,
-    heads: Fusion,
-    residual: float,
-    discard_ratio: float,
-    head: int | None,
-    without: tuple[int, ...],
+    attention: Attention | EncoderDecoderAttention, head: int | None, settings: dict[str, Any]
 ) -> AttentionGraph:
     if isinstance(attention, Attention):
-        return attention.graph(
-            heads=heads, residual=residual, discard_ratio=discard_ratio, head=head, without=without
-        )
+        return attention.graph(head=head, **settings)
     if head is not None:
         raise InputError(
             f"--head {head} is not supported for an encoder-decoder, which has three kinds of "
             "layers with different heads. Leave it out"
         )
-    return attention.graph(
-        heads=heads, residual=residual, discard_ratio=discard_ratio, without=without
-    )
-
-
-def _token_attention(
-    graph: AttentionGraph,
-    method: Method,
-    layers: tuple[int, ...] | None,
-    queries: tuple[int, ...] | None,
-    *,
-    onto: int,
-    receptive_field: bool,
-    threads: int | None,
-) -> TokenAttention:
-    if method == "raw":
-        return raw(graph, layers=layers, queries=queries)
-    if method == "rollout":
-        return rollout(
-            graph, layers=layers, queries=queries, onto=onto, receptive_field=receptive_field
-        )
-    with progress_bar("attention flow") as progress:
-        return flow(
-            graph,
-            layers=layers,
-            queries=queries,
-            onto=onto,
-            receptive_field=receptive_field,
-            threads=threads,
-            progress=progress,
-        )
+    return attention.graph(**settings)
 
 
 def _json(result: TokenAttention) -> str:

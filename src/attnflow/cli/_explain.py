@@ -1,7 +1,6 @@
 """`attnflow explain`: a text in; prediction, token attention and importance out."""
 
 import json
-from pathlib import Path
 from typing import Annotated, cast
 
 import typer
@@ -13,15 +12,18 @@ from attnflow.cli._model_options import (
     REPLACE,
     AllowPickle,
     Device,
+    Json,
     Position,
     RemoteCode,
     Replace,
     Target,
+    Text,
+    TextFile,
     Threads,
     Truncate,
     query_option,
 )
-from attnflow.cli._notes import COMPUTE_WITHOUT, sinks_note, unknown_note
+from attnflow.cli._notes import print_note, print_sinks_note, print_unknown_note
 from attnflow.cli._options import number_or_name, wrong
 from attnflow.cli._texts import one_text
 from attnflow.evaluate import explain, explanation_document, unknown_words
@@ -30,14 +32,9 @@ from attnflow.types import METHODS, Method
 
 @exit_codes()
 def explain_command(
-    text: Annotated[
-        str | None,
-        typer.Argument(metavar="TEXT", help="The text, or - to read it from standard input."),
-    ] = None,
+    text: Text = None,
     *,
-    file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Read the text from this file.")
-    ] = None,
+    file: TextFile = None,
     model: Annotated[
         str | None,
         typer.Option(
@@ -60,9 +57,7 @@ def explain_command(
     target: Target = None,
     position: Position = None,
     replace: Replace = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON document instead of a table.")
-    ] = False,
+    as_json: Json = False,
     truncate: Truncate = False,
     threads: Threads = None,
     allow_pickle: AllowPickle = False,
@@ -103,16 +98,13 @@ def explain_command(
         typer.echo(json.dumps(document))
     else:
         explanation_table(explanation, unknown)
-    if note := unknown_note(unknown.values(), replace=blank):
-        typer.echo(note, err=True)
-    if note := sinks_note(explanation.attention, remedy=COMPUTE_WITHOUT):
-        typer.echo(note, err=True)
+    print_unknown_note(unknown.values(), replace=blank)
+    print_sinks_note(explanation.attention)
     if explanation.saturated:
-        note = (
-            f"note: flow is at its ceiling at layer {explanation.layer}: the most that each token "
-            "may give, whatever the layers between do; a lower --layer shows more"
+        print_note(
+            f"flow is at its ceiling at layer {explanation.layer}: the most that each token may "
+            "give, whatever the layers between do; a lower --layer shows more"
         )
-        typer.echo(note, err=True)
 
 
 def _methods(names: list[str] | None) -> tuple[Method, ...]:

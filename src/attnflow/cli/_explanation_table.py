@@ -73,14 +73,11 @@ def _cell(name: str, values: NDArray[np.float64], place: int, explanation: Expla
 
     cell = Text(f"{values[place]:.3f} ")
     colour = _ATTENTION if name in explanation.scores else _IMPORTANCE
-    _ = cell.append(_bar(values[place] / max(values.max(), np.finfo(float).tiny)), colour)
-    return cell
-
-
-def _bar(share: float) -> str:
-    """Return a bar of at most `_BAR` characters, in steps of an eighth of one."""
+    # A bar of at most `_BAR` characters, in steps of an eighth of one.
+    share = values[place] / max(values.max(), np.finfo(float).tiny)
     full, eighths = divmod(round(share * _BAR * 8), 8)
-    return ("█" * full + _EIGHTHS[eighths].strip()).ljust(_BAR)
+    _ = cell.append(("█" * full + _EIGHTHS[eighths].strip()).ljust(_BAR), colour)
+    return cell
 
 
 def _correlations(explanation: Explanation) -> Any:

@@ -3,11 +3,11 @@
 import importlib.util
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, TypeAlias
 
 import typer
 
-from attnflow import models, paper, plot
+from attnflow import paper, plot
 from attnflow.cli._exit_codes import exit_codes
 from attnflow.cli._loading import loaded_model, loading, naming_options
 from attnflow.cli._model_options import AllowPickle, Device, RemoteCode
@@ -93,7 +93,8 @@ def figure_4(
     sentences = _sentences(sentence, candidates, pronouns)
     settings = {"allow_pickle": allow_pickle, "remote_code": remote_code, "device": device}
     with loading("drawing", model) as progress, naming_options("a shorter sentence"):
-        loaded = _language_model(model, settings)
+        folder = _cached(model) if model == _BERT and not Path(model).is_dir() else model
+        loaded = loaded_model(folder, settings)
         progress(0, 1)
         figure = paper.figure_4(loaded.model, loaded.tokenizer, sentences)
     _write(figure, path)
@@ -155,12 +156,6 @@ def _sentences(
         return (paper.PronounSentence(text, pairs[0], pairs[1]),)
     except InputError as reason:
         raise wrong("--sentence", str(reason)) from reason
-
-
-def _language_model(name: str, settings: dict[str, Any]) -> models.Loaded:
-    if name == _BERT and not Path(name).is_dir():
-        return loaded_model(_cached(name), settings)
-    return loaded_model(name, settings)
 
 
 def _cached(name: str) -> str:

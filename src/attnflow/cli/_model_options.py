@@ -1,5 +1,6 @@
-"""Options of every command that runs a model."""
+"""Options that several commands have, mostly those that run a model."""
 
+from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
 import typer
@@ -7,6 +8,16 @@ import typer
 # The default of --replace.
 REPLACE = "unk"
 
+Text: TypeAlias = Annotated[
+    str | None,
+    typer.Argument(metavar="TEXT", help="The text, or - to read it from standard input."),
+]
+TextFile: TypeAlias = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Read the text from this file.")
+]
+Json: TypeAlias = Annotated[
+    bool, typer.Option("--json", help="Print one JSON document instead of a table.")
+]
 AllowPickle: TypeAlias = Annotated[
     bool,
     typer.Option(

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+import typer
+
 from attnflow.cli._table import printable
 from attnflow.types import Attention, EncoderDecoderAttention, describe_sinks
 
@@ -9,27 +11,33 @@ from attnflow.types import Attention, EncoderDecoderAttention, describe_sinks
 COMPUTE_WITHOUT = "attnflow compute --without"
 
 
-def sinks_note(attention: Attention | EncoderDecoderAttention, *, remedy: str = "--without") -> str:
-    """Return a line about positions that take most of a layer's attention, or "".
+def print_note(text: str) -> None:
+    """Print a note on stderr."""
+    typer.echo(f"note: {text}", err=True)
 
-    `remedy` is the option that excludes them.
+
+def print_sinks_note(attention: object, *, remedy: str = COMPUTE_WITHOUT) -> None:
+    """Print one line about positions that take most of a layer's attention, if there are any.
+
+    `remedy` is the option that excludes them. They are unknown for graphs and scores.
     """
-    sinks = attention.sinks
-    if not sinks:
-        return ""
+    if not isinstance(attention, Attention | EncoderDecoderAttention):
+        return
+    if not (sinks := attention.sinks):
+        return
     where = sorted({sink.position for sink in sinks})
     numbers, them = ",".join(map(str, where)), "it" if len(where) == 1 else "them"
-    return f"note: {describe_sinks(sinks, attention.tokens)}; {remedy} {numbers} takes {them} out"
+    print_note(f"{describe_sinks(sinks, attention.tokens)}; {remedy} {numbers} takes {them} out")
 
 
-def unknown_note(words: Iterable[str], *, replace: object) -> str:
-    """Return a line about words that are not in the vocabulary, or "".
+def print_unknown_note(words: Iterable[str], *, replace: object) -> None:
+    """Print one line about words that are not in the vocabulary, if there are any.
 
     `replace` is the token that replaces others in blank-out.
     """
     each = ", ".join(map(printable, dict.fromkeys(words)))
     if not each:
-        return ""
+        return
     # A word that is [UNK] already does not change when it is replaced by it.
     nothing = "; their blank-out is 0 whatever they mean" if replace == "unk" else ""
-    return f"note: not in the model's vocabulary: {each}{nothing}"
+    print_note(f"not in the model's vocabulary: {each}{nothing}")

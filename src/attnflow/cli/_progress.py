@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from threading import Timer
+from typing import Any
 
 import typer
 
@@ -29,30 +30,13 @@ def progress_bar(
     one line with `starting_line` is written if nothing is reported for `line_after` seconds.
     Chosen: loading compiled code takes one second, which is not worth a line in a log.
     """
-    # stderr is None if the shell closed it.
-    if sys.stderr is None or not sys.stderr.isatty():
+    if not on_terminal():
         line = f"{label}: {starting_line}"
         with _later(line_after, lambda: typer.echo(line, err=True)) as timer:
             yield lambda _done, _total: timer.cancel()
         return
 
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TaskProgressColumn,
-        TextColumn,
-        TimeElapsedColumn,
-    )
-
-    bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=30),
-        TaskProgressColumn(),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    )
+    bar = rich_bar(width=30)
     task = bar.add_task(starting, total=None)
     try:
         # A timer starts the bar, since nothing is reported while code compiles.
@@ -63,6 +47,21 @@ def progress_bar(
     finally:
         if bar.live.is_started:
             bar.stop()
+
+
+def on_terminal() -> bool:
+    """Return whether stderr is a terminal; it is None if the shell closed it."""
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
+def rich_bar(*, width: int) -> Any:
+    """Return a bar on stderr with label, share and time, which is removed at the end."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+    label, bar = TextColumn("{task.description}"), BarColumn(bar_width=width)
+    parts = (label, bar, TaskProgressColumn(), TimeElapsedColumn())
+    return Progress(*parts, console=Console(stderr=True), transient=True)
 
 
 @contextmanager

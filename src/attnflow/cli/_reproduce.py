@@ -15,6 +15,7 @@ from attnflow.cli._data import Data, read_splits
 from attnflow.cli._exit_codes import exit_codes
 from attnflow.cli._figures import Model, figure_1, figure_2, figure_3, figure_4
 from attnflow.cli._loading import SHIPPED, loading
+from attnflow.cli._model_options import Json
 from attnflow.cli._options import wrong
 from attnflow.errors import InputError
 from attnflow.evaluate import LayerTable
@@ -44,9 +45,6 @@ Out: TypeAlias = Annotated[
         "sentence to FILE.sentences.csv or .parquet.",
     ),
 ]
-Json: TypeAlias = Annotated[
-    bool, typer.Option("--json", help="Print one JSON document instead of a table.")
-]
 
 
 @app.command("table-1")
@@ -72,8 +70,7 @@ def table_1(
     Spearman's rank correlation over the tokens of a sentence; mean ± standard deviation over
     sentences.
     """
-    command = _Command(samples, data, model, seed, out, as_json)
-    command.table(
+    _Command(samples, data, model, seed, out, as_json).table(
         "Table 1: rank correlation with blank-out",
         partial(paper.agreement_table, measure="blank_out", replace=replace),
         paper.TABLE_1,
@@ -103,8 +100,7 @@ def table_2(
     Spearman's rank correlation over the tokens of a sentence; mean ± standard deviation over
     sentences.
     """
-    command = _Command(samples, data, model, seed, out, as_json)
-    command.table(
+    _Command(samples, data, model, seed, out, as_json).table(
         "Table 2: rank correlation with input gradients",
         partial(paper.agreement_table, measure="input_gradient", reduce=reduce),
         paper.TABLE_2,
@@ -127,8 +123,7 @@ def subject(
     For each method and layer, and for blank-out and input gradients, over sentences with a known
     subject. The mean is a share from 0 to 1.
     """
-    command = _Command(samples, data, model, seed, out, as_json)
-    command.table(
+    _Command(samples, data, model, seed, out, as_json).table(
         "Share of sentences whose subject has the highest score",
         paper.subject_table,
         None,
@@ -162,7 +157,11 @@ class _Command:
         subject: bool = False,
     ) -> None:
         """Compute a table, write it and print it."""
-        self._check_out()
+        if self.out is not None:
+            try:
+                _ = check_table_path(self.out)
+            except InputError as reason:
+                raise wrong("--out", str(reason)) from reason
         if self.data is None and self.samples > _MAX_GENERATED:
             raise wrong(
                 "--samples",
@@ -187,13 +186,6 @@ class _Command:
             typer.echo(json.dumps(_document(title, table, published, description, total)))
         else:
             typer.echo(_text(title, table, published, description, total))
-
-    def _check_out(self) -> None:
-        if self.out is not None:
-            try:
-                _ = check_table_path(self.out)
-            except InputError as reason:
-                raise wrong("--out", str(reason)) from reason
 
     def _sentences(self, *, subject: bool) -> tuple[list[paper.Prefix], str]:
         """Return the sentences and a description of them."""

@@ -113,21 +113,17 @@ def _named(given: list[str]) -> dict[str, str]:
     """Return the folder or id by name, of arguments such as "folder" and "name=folder"."""
     named: dict[str, str] = {}
     for each in given:
-        name, source = _name(each)
+        name, equals, source = each.partition("=")
+        if not equals or Path(each).exists():
+            # Users of the app see only the last part of a path. Links are not resolved.
+            end = os.path.basename(os.path.abspath(each))  # noqa: PTH100, PTH119
+            name, source = end if Path(each).is_dir() else each, each
         if not name or not source:
             raise wrong("MODEL", f"expected a folder or id, or NAME=MODEL, got {each!r}")
         if name in named:
             raise wrong("MODEL", f"two models have the name {name!r}. Pass one as NAME=MODEL")
         named[name] = source
     return named
-
-
-def _name(given: str) -> tuple[str, str]:
-    name, equals, source = given.partition("=")
-    if equals and not Path(given).exists():
-        return name, source
-    # Users of the app see only the last part of a path. Links are not resolved.
-    return (os.path.basename(os.path.abspath(given)) if Path(given).is_dir() else given), given  # noqa: PTH100, PTH119
 
 
 def _loaded(source: str, settings: dict[str, Any]) -> Loaded:

@@ -81,17 +81,12 @@ def _align(rows: Sequence[Sequence[str]]) -> list[str]:
     header = rows[0][0] == ""
     lines: list[str] = []
     for row in rows:
-        padded = [
-            _pad(cell, width, left=(i == 0 or not header))
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
+        padded: list[str] = []
+        for i, (cell, width) in enumerate(zip(row, widths, strict=True)):
+            space = " " * (width - _width(cell))
+            padded.append(space + cell if header and i else cell + space)
         lines.append(_GAP.join(padded).rstrip())
     return lines
-
-
-def _pad(cell: str, width: int, *, left: bool) -> str:
-    space = " " * (width - _width(cell))
-    return cell + space if left else space + cell
 
 
 def _width(text: str) -> int:

@@ -16,7 +16,9 @@ def one_text(argument: str | None, file: Path | None) -> str:
         text, where = _content(file).removesuffix("\n"), str(file)
     elif argument == "-":
         where = "the standard input"
-        text = _decoded(_standard_input(), where).removesuffix("\n")
+        # Python has no stdin where the shell closed it.
+        content = b"" if sys.stdin is None else sys.stdin.buffer.read()
+        text = _decoded(content, where).removesuffix("\n")
     else:
         text, where = encodable(argument or "", option="TEXT"), "TEXT"
     if not text:
@@ -42,11 +44,6 @@ def encodable(text: str, *, option: str) -> str:
     except UnicodeEncodeError as reason:
         raise wrong(option, "expected text in UTF-8") from reason
     return text
-
-
-def _standard_input() -> bytes:
-    # stdin is None if the shell closed it.
-    return b"" if sys.stdin is None else sys.stdin.buffer.read()
 
 
 def _content(file: Path) -> str:

@@ -4,7 +4,7 @@ import json
 import shlex
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -12,6 +12,7 @@ from attnflow.cli._data import Data, read_splits
 from attnflow.cli._exit_codes import exit_codes
 from attnflow.cli._train_bar import train_bar
 from attnflow.paper import (
+    ACCURATE_RECIPE,
     SMALL_RECIPE,
     Recipe,
     Splits,
@@ -23,10 +24,7 @@ from attnflow.paper import (
 _SENTENCES = 4000  # generated without --data; chosen: two minutes, and a high accuracy
 
 app = typer.Typer(
-    name="train",
-    help="Train a model of the paper.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
+    name="train", help="Train a model of the paper.", no_args_is_help=True, rich_markup_mode=None
 )
 
 
@@ -50,13 +48,34 @@ def verb_number(
     seed: Annotated[
         int, typer.Option(min=0, help="Random seed of training; the splits do not depend on it.")
     ] = 0,
+    recipe: Annotated[
+        Literal["paper", "accurate"],
+        typer.Option(
+            help="paper: strong dropout and a teacher, as the paper's model was trained. accurate: "
+            "little dropout, no teacher."
+        ),
+    ] = "paper",
+    teacher: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="The model that --recipe paper learns from.  [default: trained first, with "
+            "--recipe accurate and the same seed, in the folder teacher of --out]",
+        ),
+    ] = None,
+    attention_dropout: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0, max=0.99, metavar="P", help="Dropout of attention weights, for comparisons."
+        ),
+    ] = None,
     epochs: Annotated[
         int | None,
         typer.Option(
             min=1,
             metavar="N",
-            help="Number of epochs.  "
-            f"[default: {Recipe().epochs}; {SMALL_RECIPE.epochs} without --data]",
+            help=f"Number of epochs.  [default: {Recipe().epochs}; accurate: "
+            f"{ACCURATE_RECIPE.epochs}; without --data: {SMALL_RECIPE.epochs}]",
         ),
     ] = None,
     threads: Annotated[
@@ -77,20 +96,37 @@ def verb_number(
     Every epoch writes a checkpoint, and Ctrl-C writes one before it stops. The same command resumes
     the run and ends with the same model. Needs the extra `models`.
     """
-    recipe = SMALL_RECIPE if data is None else Recipe()
-    recipe = replace(recipe, seed=seed, epochs=epochs or recipe.epochs)
+    given = {"seed": seed, "epochs": epochs, "attn_dropout": attention_dropout}
+    settings = replace(
+        _recipe(recipe, data),
+        **{name: value for name, value in given.items() if value is not None},
+    )
     try:
-        with train_bar(recipe.epochs) as bar:
+        with train_bar() as bar:
             splits = _splits(data)
             result = train(
-                splits, out, recipe=recipe, threads=threads, on_step=bar.step, on_epoch=bar.epoch
+                splits,
+                out,
+                recipe=settings,
+                teacher=teacher,
+                threads=threads,
+                on_step=bar.step,
+                on_epoch=bar.epoch,
             )
     except KeyboardInterrupt:
         options = {"--data": data, "--out": out, "--seed": seed or None, "--epochs": epochs}
+        options |= {"--teacher": teacher, "--attention-dropout": attention_dropout}
+        options["--recipe"] = None if recipe == "paper" else recipe
         options["--threads"] = None if threads == 1 else threads
         typer.echo(_how_to_resume(out, options, as_json=as_json), err=True)
         raise
-    _report(out, data, recipe, result, as_json=as_json)
+    _report(out, data, settings, result, as_json=as_json)
+
+
+def _recipe(name: str, data: Path | None) -> Recipe:
+    if data is None:
+        return SMALL_RECIPE
+    return Recipe() if name == "paper" else ACCURATE_RECIPE
 
 
 def _splits(data: Path | None) -> Splits:

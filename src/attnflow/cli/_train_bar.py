@@ -1,12 +1,12 @@
 """Progress of training on stderr: a line for each epoch and, on a terminal, a progress bar."""
 
-import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 import typer
 
+from attnflow.cli._progress import on_terminal, rich_bar
 from attnflow.paper import EpochLog, StepLog
 
 _STARTING = "reading sentences"
@@ -21,73 +21,65 @@ class TrainBar:
 
 
 @contextmanager
-def train_bar(epochs: int) -> Generator[TrainBar]:
-    """Yield the callbacks of a run with this number of epochs."""
-    resumed = _Resumed(epochs)
-    # Python has no stderr where the shell closed it.
-    if sys.stderr is None or not sys.stderr.isatty():
+def train_bar() -> Generator[TrainBar]:
+    """Yield the callbacks of a run."""
+    lines = _Lines()
+    if not on_terminal():
 
         def line(text: str) -> None:
             typer.echo(text, err=True)
 
         yield TrainBar(
-            lambda step: resumed.report(step, line), lambda epoch: line(_epoch_line(epoch, epochs))
+            lambda step: lines.resumed(step, line), lambda epoch: line(lines.epoch(epoch))
         )
         return
 
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TaskProgressColumn,
-        TextColumn,
-        TimeElapsedColumn,
-    )
-
-    console = Console(stderr=True)
-    bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=20),
-        TaskProgressColumn(),
-        TimeElapsedColumn(),
-        console=console,
-        transient=True,
-    )
+    bar = rich_bar(width=20)
     task = bar.add_task(_STARTING, total=None)
 
     def above(text: str) -> None:
-        console.print(text, markup=False, highlight=False, soft_wrap=True)
+        bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def step(log: StepLog) -> None:
-        resumed.report(log, above)
+        lines.resumed(log, above)
         bar.update(task, description=_step_line(log), completed=log.step, total=log.steps)
 
     with bar:
-        yield TrainBar(step, lambda epoch: above(_epoch_line(epoch, epochs)))
+        yield TrainBar(step, lambda epoch: above(lines.epoch(epoch)))
 
 
 @dataclass(slots=True)
-class _Resumed:
-    """Writes a line at the first step of a resumed run."""
+class _Lines:
+    """The lines about epochs; the last step says which run and how many epochs there are."""
 
-    epochs: int
-    reported: bool = False
+    last: StepLog | None = None
 
-    def report(self, log: StepLog, line: Callable[[str], None]) -> None:
-        if not self.reported and log.epoch > 1:
-            line(f"resuming after epoch {log.epoch - 1} of {self.epochs}")
-        self.reported = True
+    def resumed(self, log: StepLog, line: Callable[[str], None]) -> None:
+        """Write a line at the first step of a resumed run."""
+        first = self.last is None or self.last.teacher is not log.teacher
+        if first and log.epoch > 1:
+            line(f"{_run(log)}resuming after epoch {log.epoch - 1} of {log.epochs}")
+        self.last = log
+
+    def epoch(self, log: EpochLog) -> str:
+        attractors = ""
+        if log.attractor_accuracy is not None:
+            attractors = f" ({log.attractor_accuracy:.4f} on sentences with attractors)"
+        run, epochs = (
+            ("", "") if self.last is None else (_run(self.last), f" of {self.last.epochs}")
+        )
+        return (
+            f"{run}epoch {log.epoch}{epochs}: loss {log.loss:.4f}, validation accuracy "
+            f"{log.validation_accuracy:.4f}{attractors}, {log.seconds:.0f} s"
+        )
+
+
+def _run(log: StepLog) -> str:
+    return "teacher, " if log.teacher else ""
 
 
 def _step_line(log: StepLog) -> str:
-    return f"epoch {log.epoch} of {log.epochs}: loss {log.loss:.3f}, accuracy {log.accuracy:.3f}"
-
-
-def _epoch_line(log: EpochLog, epochs: int) -> str:
-    attractors = ""
-    if log.attractor_accuracy is not None:
-        attractors = f" ({log.attractor_accuracy:.4f} on sentences with attractors)"
     return (
-        f"epoch {log.epoch} of {epochs}: loss {log.loss:.4f}, validation accuracy "
-        f"{log.validation_accuracy:.4f}{attractors}, {log.seconds:.0f} s"
+        f"{_run(log)}epoch {log.epoch} of {log.epochs}: loss {log.loss:.3f}, accuracy "
+        f"{log.accuracy:.3f}"
     )

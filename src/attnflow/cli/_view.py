@@ -19,11 +19,12 @@ from attnflow.cli._model_options import (
     RemoteCode,
     Replace,
     Target,
+    TextFile,
     Threads,
     Truncate,
     query_option,
 )
-from attnflow.cli._notes import COMPUTE_WITHOUT, sinks_note, unknown_note
+from attnflow.cli._notes import print_note, print_sinks_note, print_unknown_note
 from attnflow.cli._options import check_file, number_or_name, wrong
 from attnflow.cli._progress import progress_bar
 from attnflow.cli._texts import one_text
@@ -43,8 +44,6 @@ _KINDS: dict[str, type[EncoderDecoderAttention | AttentionGraph | TokenAttention
     "layer_1": AttentionGraph,
     "saturated": TokenAttention,
 }
-# In characters of the page.
-_KILO, _MEGA = 1_000, 1_000_000
 
 
 @exit_codes()
@@ -65,9 +64,7 @@ def view(
     open_page: Annotated[
         bool, typer.Option("--open", help="Open the page in the browser.")
     ] = False,
-    file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Read the text from this file.")
-    ] = None,
+    file: TextFile = None,
     model: Annotated[
         str | None,
         typer.Option(
@@ -105,7 +102,9 @@ def view(
     """
     if (shown is None) == (file is None):
         raise wrong("TEXT|FILE", "expected one of TEXT, FILE, - for standard input, and --file")
-    _check_page(out, source=file)
+    if out.suffix.lower() not in _PAGES:
+        raise wrong("--out", f"expected a name that ends in .html, got {str(out)!r}")
+    check_file(out, option="--out", source=file)
     options = _ModelOptions(
         model,
         {"allow_pickle": allow_pickle, "remote_code": remote_code, "device": device},
@@ -119,12 +118,18 @@ def view(
         seen: _Seen = _read(arrays)
     else:
         seen = options.seen(one_text(shown, file), layer, query)
-    page = _page(seen, layer=layer, query=query, heads=heads, title=title, threads=threads)
-    _write(page, out)
-    typer.echo(f"wrote {out}: {_size(page)}, {_summary(seen)}")
-    _print_sinks(seen)
-    if open_page:
-        _open(out)
+    settings: Any = {"layer": layer, "query": query, "title": title, "threads": threads}
+    with progress_bar("attention flow") as progress:
+        every = None if heads is None else heads == "all"
+        page = to_html(seen, heads=every, progress=progress, **settings)
+    with storage.atomic_file(out) as draft:
+        _ = draft.write_text(page, encoding="utf-8")
+    size = len(page.encode())
+    shown_size = f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{size / 1e3:.0f} kB"
+    typer.echo(f"wrote {out}: {shown_size}, {_summary(seen)}")
+    print_sinks_note(seen.attention if isinstance(seen, Explanation) else seen)
+    if open_page and not webbrowser.open(out.resolve().as_uri()):
+        print_note("no browser was found; open the page by hand")
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,44 +182,11 @@ class _ModelOptions:
                 attended = models.attend(
                     loaded.model, loaded.tokenizer, text, truncate=self.truncate
                 )
-                note = f"note: the page shows only attention, without a prediction: {reason}"
-                typer.echo(note, err=True)
+                print_note(f"the page shows only attention, without a prediction: {reason}")
                 return attended
         unknown = unknown_words(explanation, loaded.tokenizer).values()
-        if note := unknown_note(unknown, replace=given.get("replace", REPLACE)):
-            typer.echo(note, err=True)
+        print_unknown_note(unknown, replace=given.get("replace", REPLACE))
         return explanation
-
-
-def _page(seen: _Seen, *, heads: str | None, **settings: Any) -> str:
-    """Return the page, with a progress bar."""
-    with progress_bar("attention flow") as progress:
-        every = None if heads is None else heads == "all"
-        return to_html(seen, heads=every, progress=progress, **settings)
-
-
-def _write(page: str, out: Path) -> None:
-    with storage.atomic_file(out) as draft:
-        _ = draft.write_text(page, encoding="utf-8")
-
-
-def _print_sinks(seen: _Seen) -> None:
-    attention = seen.attention if isinstance(seen, Explanation) else seen
-    if isinstance(attention, Attention | EncoderDecoderAttention) and (
-        note := sinks_note(attention, remedy=COMPUTE_WITHOUT)
-    ):
-        typer.echo(note, err=True)
-
-
-def _open(out: Path) -> None:
-    if not webbrowser.open(out.resolve().as_uri()):
-        typer.echo("note: no browser was found; open the page by hand", err=True)
-
-
-def _check_page(out: Path, *, source: Path | None) -> None:
-    if out.suffix.lower() not in _PAGES:
-        raise wrong("--out", f"expected a name that ends in .html, got {str(out)!r}")
-    check_file(out, option="--out", source=source)
 
 
 def _arrays_file(shown: str | None) -> Path | None:
@@ -242,11 +214,6 @@ def _read(path: Path) -> Attention | EncoderDecoderAttention | AttentionGraph | 
     found = storage.read(path, required=(), optional=tuple(_KINDS))
     kinds = [kind for name, kind in _KINDS.items() if name in found]
     return kinds[0].load(path) if kinds else Attention.load(path)
-
-
-def _size(page: str) -> str:
-    size = len(page.encode())
-    return f"{size / _MEGA:.1f} MB" if size >= _MEGA else f"{size / _KILO:.0f} kB"
 
 
 def _summary(seen: _Seen) -> str:

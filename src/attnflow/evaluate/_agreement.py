@@ -32,10 +32,6 @@ def agreement(
         position; else the only query of `token_attention`; else the last position if it is causal
         and the first, where CLS stands, if it is not.
 
-    Notes
-    -----
-    Abnar & Zuidema (2020), https://doi.org/10.18653/v1/2020.acl-main.385
-
     Examples
     --------
     >>> t = TokenAttention([[[0.2, 0.5, 0.3]]], ["a", "b", "c"], layers=[1], queries=[0],

@@ -6,19 +6,17 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+from attnflow._internal.checks import Progress
 from attnflow.errors import InputError, UnsupportedModelError
 from attnflow.evaluate._explanation import Explanation
 from attnflow.importance import importance_with_prediction
 from attnflow.methods import flow, raw, rollout
 from attnflow.models import attend
 from attnflow.models.inputs import prepare, unwrap_compiled
-from attnflow.types import METHODS, Attention
+from attnflow.types import METHODS, Attention, Method, TokenAttention
 
 if TYPE_CHECKING:
     from torch import nn
-
-    from attnflow._internal.checks import Progress
-    from attnflow.types import Method, TokenAttention
 
 
 def explain(

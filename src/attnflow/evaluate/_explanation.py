@@ -1,11 +1,9 @@
 """Explanation: the result of `explain`, and the same as a JSON document."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +11,8 @@ from numpy.typing import NDArray
 from attnflow._internal.html_table import html_table
 from attnflow._internal.settings import thaw_settings
 from attnflow.evaluate._agreement import agreement
+from attnflow.importance import Prediction
 from attnflow.types import Attention, Importance, Method, TokenAttention
-
-if TYPE_CHECKING:
-    from attnflow.importance import Prediction
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)

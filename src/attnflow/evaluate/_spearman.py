@@ -42,7 +42,13 @@ def spearman(x: ArrayLike, y: ArrayLike) -> NDArray[np.float64]:
             raise InputError(f"{name} must be finite to have ranks, got NaN or infinity")
     if len(row) < 2:
         return np.full(rows.shape[:-1], np.nan)
-    return _correlation(_ranks(rows), _ranks(row))
+    ranks, others = _ranks(rows), _ranks(row)
+    ranks, others = ranks - ranks.mean(axis=-1, keepdims=True), others - others.mean()
+    # Ranks are halves of integers, so that the squares of equal ones sum to exactly zero.
+    scale = np.sqrt((ranks**2).sum(axis=-1) * (others**2).sum())
+    rho = np.full(ranks.shape[:-1], np.nan)
+    _ = np.divide(ranks @ others, scale, out=rho, where=scale > 0)
+    return np.clip(rho, -1.0, 1.0)
 
 
 def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -50,12 +56,3 @@ def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
     from scipy.stats import rankdata
 
     return rankdata(values, axis=-1)
-
-
-def _correlation(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
-    x, y = x - x.mean(axis=-1, keepdims=True), y - y.mean()
-    # Ranks are halves of integers, so that the squares of equal ones sum to exactly zero.
-    scale = np.sqrt((x**2).sum(axis=-1) * (y**2).sum())
-    rho = np.full(x.shape[:-1], np.nan)
-    _ = np.divide(x @ y, scale, out=rho, where=scale > 0)
-    return np.clip(rho, -1.0, 1.0)

@@ -1,24 +1,18 @@
 """How scores change when tokens are replaced, shared by `blank_out` and `leave_span_out`."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, get_args
+from collections.abc import Callable, Sequence
+from typing import Any, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from attnflow._internal import checks
 from attnflow.errors import InputError
 from attnflow.importance._batches import Variant, batches
 from attnflow.importance._passes import Logits, evaluation, read_logits
+from attnflow.importance._scorer import Scorer, TargetScore
 from attnflow.importance._settings import Replace, Special
 from attnflow.models.inputs import check_vocabulary, inner_tokenizer, token_names
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
-
-    from attnflow.importance._scorer import Scorer, TargetScore
 
 
 def score_changes(

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attnflow._internal import checks
-from attnflow.errors import InputError
+from attnflow.importance._inputs import SingleInput
 from attnflow.models.inputs import is_pretrained
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from torch import nn
-
-    from attnflow.importance._inputs import SingleInput
 
 # Tokens in a batch if callers set no batch_size. Chosen: on one core a model of a few million
 # weights is about as fast with 512 as with 8,192; fewer and larger batches suit several cores. A
@@ -79,9 +76,7 @@ def _shape(item: SingleInput) -> tuple[Any, ...]:
 def _limits(model: nn.Module, size: int | None, *, gradients: bool) -> tuple[int | None, int]:
     """Return how many rows a batch has and, if that is None, how many tokens."""
     if size is not None:
-        size = checks.as_int(size, "batch_size")
-        if size < 1:
-            raise InputError(f"batch_size must be 1 or more, got {size}")
+        size = checks.as_int(size, "batch_size", least=1)
     config: Any = getattr(model, "config", None)
     # Classifiers of transformers on top of a decoder search for the last token that is not padding,
     # and refuse several rows if they have no padding token.

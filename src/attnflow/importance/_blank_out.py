@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
+from attnflow._internal.checks import Progress
 from attnflow.importance._ablation import score_changes, token_id
-from attnflow.importance._scorer import Scorer
+from attnflow.importance._scorer import Score, Scorer
+from attnflow.importance._settings import BlankOutSettings, Replace, Several
+from attnflow.importance._target import Target
+from attnflow.models.inputs import ModelInput
 from attnflow.types import Importance
 
 if TYPE_CHECKING:
-    from typing import Unpack
-
     from torch import nn
-
-    from attnflow._internal.checks import Progress
-    from attnflow.importance._scorer import Score
-    from attnflow.importance._settings import BlankOutSettings, Replace, Several
-    from attnflow.importance._target import Target
-    from attnflow.models.inputs import ModelInput
 
 
 @overload

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from attnflow.errors import UnsupportedModelError
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
-
     from torch import Tensor, nn
 
 # From the embeddings (row, position, width) that a model looks up to those that it goes on with.
@@ -30,34 +28,28 @@ def changed_embeddings(
     if ids.is_floating_point():
         yield {**fields, main: change(ids)}
         return
-    with _hooks(model, ids, change) as changed:
-        yield {**fields}
-    if not changed:
-        raise UnsupportedModelError(
-            f"{type(model).__name__} has no nn.Embedding that looks up {main or 'the ids'} as they "
-            "are, so its embeddings are unknown; pass embeddings instead"
-        )
-
-
-@contextlib.contextmanager
-def _hooks(model: nn.Module, ids: Tensor, change: Change) -> Generator[list[bool]]:
-    """Change the output of the first table that looks up the ids."""
-    changed: list[bool] = []
+    changed = False
 
     def hook(_: nn.Module, given: tuple[Any, ...], named: dict[str, Any], output: Any) -> Any:
+        nonlocal changed
         read = next(iter((*given, *named.values())), None)
         if changed or not _same(read, ids):
             return None  # the output stays as it is
-        changed.append(True)
+        changed = True  # only the first table that looks up the ids
         return change(output)
 
     tables = embedding_tables(model)
     handles = [table.register_forward_hook(hook, with_kwargs=True) for table in tables]
     try:
-        yield changed
+        yield {**fields}
     finally:
         for handle in handles:
             handle.remove()
+    if not changed:
+        raise UnsupportedModelError(
+            f"{type(model).__name__} has no nn.Embedding that looks up {main or 'the ids'} as they "
+            "are, so its embeddings are unknown; pass embeddings instead"
+        )
 
 
 def embedding_tables(model: nn.Module) -> list[nn.Module]:

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from attnflow.importance._batches import Variant, batches
 from attnflow.importance._embeddings import Leaf, changed_embeddings, gradient
 from attnflow.importance._passes import evaluation, read_logits
 from attnflow.importance._reduce import check_reduce, choose_reduce, reduced
-from attnflow.importance._scorer import Scorer, TargetScore
+from attnflow.importance._scorer import Score, Scorer, TargetScore
+from attnflow.importance._settings import InputGradientSettings, Reduce, Several
+from attnflow.importance._target import Target
+from attnflow.models.inputs import ModelInput
 from attnflow.types import Importance
 
 if TYPE_CHECKING:
-    from typing import Unpack
-
-    from numpy.typing import NDArray
     from torch import nn
-
-    from attnflow.importance._scorer import Score
-    from attnflow.importance._settings import InputGradientSettings, Reduce, Several
-    from attnflow.importance._target import Target
-    from attnflow.models.inputs import ModelInput
 
 
 @overload

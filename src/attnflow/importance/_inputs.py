@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,13 +21,10 @@ from attnflow.models.inputs import (
     prepare,
     token_names,
 )
+from attnflow.types import Origin
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from torch import Tensor, nn
-
-    from attnflow.types import Origin
 
 # Arguments with a position for each token; "" is the only argument of a plain module.
 _MAIN = ("input_ids", "", "inputs_embeds")

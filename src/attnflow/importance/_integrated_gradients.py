@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, overload
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from attnflow._internal import checks
-from attnflow.errors import InputError
 from attnflow.importance._ablation import token_id
 from attnflow.importance._batches import Variant, batches
 from attnflow.importance._embeddings import Change, Leaf, changed_embeddings, gradient
+from attnflow.importance._inputs import SingleInput
 from attnflow.importance._passes import Logits, evaluation, read_logits
-from attnflow.importance._scorer import Scorer
+from attnflow.importance._scorer import Score, Scorer
+from attnflow.importance._settings import Baseline, IntegratedGradientsSettings, Several
+from attnflow.importance._target import Target
+from attnflow.models.inputs import ModelInput
 from attnflow.types import Importance
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Unpack
-
-    from numpy.typing import NDArray
     from torch import Tensor, nn
-
-    from attnflow.importance._inputs import SingleInput
-    from attnflow.importance._scorer import Score
-    from attnflow.importance._settings import Baseline, IntegratedGradientsSettings, Several
-    from attnflow.importance._target import Target
-    from attnflow.models.inputs import ModelInput
 
 
 @overload
@@ -90,9 +85,7 @@ def integrated_gradients(
     >>> i.values.round(6), i.settings["input_score"]
     (array([4., 4.]), 8.0)
     """
-    steps = checks.as_int(steps, "steps")
-    if steps < 1:
-        raise InputError(f"steps must be 1 or more, got {steps}")
+    steps = checks.as_int(steps, "steps", least=1)
     scorer = Scorer.of(model, tokenizer, text, score, target, position=position, truncate=truncate)
     token = None
     if baseline != "zero":

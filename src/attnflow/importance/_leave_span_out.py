@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, cast, overload
 
 from attnflow._internal import checks, words
+from attnflow._internal.checks import Progress
 from attnflow.errors import InputError
 from attnflow.importance._ablation import score_changes, token_id
-from attnflow.importance._scorer import Scorer
+from attnflow.importance._inputs import SingleInput
+from attnflow.importance._scorer import Score, Scorer
+from attnflow.importance._settings import BlankOutSettings, Replace
+from attnflow.importance._target import Target
 from attnflow.types import Importance, Origin, Span, word_names
 
 if TYPE_CHECKING:
-    from typing import Unpack
-
     from torch import nn
-
-    from attnflow._internal.checks import Progress
-    from attnflow.importance._inputs import SingleInput
-    from attnflow.importance._scorer import Score
-    from attnflow.importance._settings import BlankOutSettings, Replace
-    from attnflow.importance._target import Target
 
 # Characters (start, end) of a text, or all of its words.
 Spans: TypeAlias = Literal["words"] | Sequence[Span]

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from attnflow.errors import InputError, UnsupportedModelError
+from attnflow.importance._inputs import SingleInput
 from attnflow.models.capture import evaluation_mode, explain_failure, force_eager
 from attnflow.models.inputs import accepts, is_pretrained
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
-
     from torch import Tensor, nn
-
-    from attnflow.importance._inputs import SingleInput
 
 
 class Logits(NamedTuple):

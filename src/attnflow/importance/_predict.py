@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any, TypeAlias, overload
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, Unpack, overload
 
 from attnflow.errors import InputError
 from attnflow.importance._batches import Variant, batches
-from attnflow.importance._passes import evaluation, read_logits
+from attnflow.importance._inputs import SingleInput
+from attnflow.importance._passes import Logits, evaluation, read_logits
 from attnflow.importance._prediction import Prediction
 from attnflow.importance._scorer import Scorer
+from attnflow.importance._settings import PassSettings, Several
+from attnflow.importance._target import Classes
+from attnflow.models.inputs import ModelInput
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Unpack
-
     from torch import Tensor, nn
-
-    from attnflow.importance._inputs import SingleInput
-    from attnflow.importance._passes import Logits
-    from attnflow.importance._settings import PassSettings, Several
-    from attnflow.importance._target import Classes
-    from attnflow.models.inputs import ModelInput
 
 # Tokens of a vocabulary in a prediction. Chosen.
 _TOKENS_SHOWN = 10

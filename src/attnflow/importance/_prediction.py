@@ -1,7 +1,5 @@
 """Prediction: the class or token that a model predicts."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType

@@ -9,7 +9,11 @@ LayerNorm removes it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, get_args
+
+import numpy as np
+from numpy.typing import NDArray
 
 from attnflow.errors import AttnflowError, InputError
 from attnflow.importance._embeddings import Leaf, changed_embeddings, embedding_tables, gradient
@@ -18,10 +22,6 @@ from attnflow.importance._passes import all_logits, evaluation
 from attnflow.importance._settings import Reduce
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import numpy as np
-    from numpy.typing import NDArray
     from torch import Tensor, nn
 
 # A sum over dimensions below this many units of rounding of the gradient's norm counts as zero. On

@@ -13,21 +13,18 @@ difference
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
 
 from attnflow.errors import InputError
 from attnflow.importance._inputs import SingleInput, single_inputs
+from attnflow.importance._passes import Logits
 from attnflow.importance._target import Classes, OneTarget, Target, targets_for
-from attnflow.models.inputs import unwrap_compiled
+from attnflow.models.inputs import ModelInput, unwrap_compiled
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from torch import Tensor, nn
-
-    from attnflow.importance._passes import Logits
-    from attnflow.models.inputs import ModelInput
 
 Score: TypeAlias = Literal["probability", "logit", "difference"]
 T = TypeVar("T")
@@ -38,7 +35,7 @@ class TargetScore:
     """The target for one input, and its score for the unchanged input."""
 
     target: int
-    other: int  # the most probable class besides the target
+    other: int  # the most probable class besides the target; the target if there is no other
     score: float
     settings: dict[str, Any]
 
@@ -90,7 +87,8 @@ class Scorer:
         for row, number in zip(values, numbers, strict=True):
             given, item = self.targets[number], self.inputs[number]
             target = int(row.argmax()) if given is None else classes.number(given)
-            other = _best_other(row, target)
+            best: list[int] = row.topk(min(2, len(row))).indices.tolist()
+            other = next((number for number in best if number != target), target)
             score = float(self._scored(row[None], [target], [other])[0])
             settings: dict[str, Any] = {
                 "score": self.score,
@@ -114,7 +112,7 @@ class Scorer:
     def probabilities(self, values: Tensor) -> Tensor:
         """Return probabilities (row, class) of logits; an error if the output has none."""
         self._check(values.shape[1])
-        return self._probabilities(values)
+        return values.sigmoid() if independent_classes(self.model) else values.softmax(dim=-1)
 
     def scores(self, values: Tensor, targets: Sequence[TargetScore]) -> Tensor:
         """Return the scores (row) of logits (row, class), with a target for each row."""
@@ -128,13 +126,10 @@ class Scorer:
         rows = torch.arange(len(targets), device=values.device)
         if self.score == "logit":
             return values[rows, list(targets)]
-        p = self._probabilities(values)
+        p = self.probabilities(values)
         if self.score == "probability":
             return p[rows, list(targets)]
         return p[rows, list(targets)] - p[rows, list(others)]
-
-    def _probabilities(self, values: Tensor) -> Tensor:
-        return values.sigmoid() if independent_classes(self.model) else values.softmax(dim=-1)
 
     def _check(self, count: int) -> None:
         """Refuse scores that the output of the model does not have."""
@@ -159,9 +154,3 @@ def independent_classes(model: nn.Module) -> bool:
 
 def _problem_type(model: nn.Module) -> Any:
     return getattr(getattr(model, "config", None), "problem_type", None)
-
-
-def _best_other(values: Tensor, target: int) -> int:
-    """Return the most probable class besides the target; the target if there is no other."""
-    best = values.topk(min(2, len(values))).indices.tolist()
-    return next((number for number in best if number != target), target)

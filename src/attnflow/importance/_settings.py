@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 
+from attnflow._internal.checks import Progress
+from attnflow.importance._scorer import Score
+from attnflow.importance._target import Target
+
 if TYPE_CHECKING:
     from torch import Tensor
-
-    from attnflow._internal.checks import Progress
-    from attnflow.importance._scorer import Score
-    from attnflow.importance._target import Target
 
 # Inputs that give a list of results: several texts, or tensors with a batch axis.
 Several: TypeAlias = "list[str] | tuple[str, ...] | Mapping[str, Any] | Tensor"

@@ -53,9 +53,8 @@ class Network:
     """
 
     def __init__(self, matrices: Matrices, exponent: int, *, limited: bool = False) -> None:
-        if (
-            exponent > _BEYOND - 5
-        ):  # twice the largest flow is a float64, and some edges in parallel
+        # Twice the largest flow must be a float64, and some edges in parallel.
+        if exponent > _BEYOND - 5:
             raise InputError(TOO_LARGE)
         # Wider edges are clipped to twice the largest flow: more than a minimum cut can hold.
         self._widest = math.ldexp(1.0, max(exponent + 1, _SMALLEST))

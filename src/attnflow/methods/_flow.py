@@ -50,24 +50,9 @@ def flow(
     x
         The attention of a model, whose `graph()` is used, or a graph. Unbounded edges never limit
         a flow; a token that such edges alone connect to a query has an infinite score.
-    layers
-        Numbers of the layers, onto + 1…L; by default all.
-    queries
-        Positions; by default all.
-    onto
-        The layer whose nodes the scores run over, the paper's l_j; by default the input.
-    head
-        The paper's appendix A.1: this head alone at the layer of interest, and the layers below
-        with all heads fused. With an Attention only. Layers are then solved one by one.
-    without
-        Positions to exclude, such as attention sinks; see `Attention.graph`. With the
-        attention of a model only.
-    receptive_field
-        Correct for what positions of a causal model can see: scores are divided by those of
-        uniform causal attention, with the same residual and `without`, and rows then sum to one.
-        Early tokens are no longer favoured for being seen by all. Uniform attention is over all
-        earlier tokens, also those out of the window of a model with sliding windows. Not for
-        encoder-decoders. Twice the pairs are solved; `saturated` is about the flow before.
+    layers, queries, onto, head, without, receptive_field
+        As for `rollout`. With `head`, layers are solved one by one. With `receptive_field`, twice
+        the pairs are solved, and `saturated` is about the flow before the correction.
     threads
         How many tokens are solved at a time, at most one a core; by default that, or one where
         there is little to do. Scores do not depend on it.

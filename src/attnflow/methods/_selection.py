@@ -70,11 +70,7 @@ class Selection:
 
 
 def graph_of(
-    x: object,
-    *,
-    head: int | None = None,
-    without: Iterable[int] | int = (),
-    residual: float = 0.5,
+    x: object, *, head: int | None = None, without: Iterable[int] | int = (), residual: float = 0.5
 ) -> AttentionGraph:
     """Return the graph of an attention, or `x` itself if it is a graph.
 
@@ -133,10 +129,7 @@ def select(
                 above = f" above onto={onto}" if onto else ""
                 raise InputError(f"layers must be {onto + 1} to {top}{above}, got {number}")
     return Selection(
-        graph=graph,
-        layers=numbers,
-        queries=_queries(graph, numbers, queries),
-        onto=onto,
+        graph=graph, layers=numbers, queries=_queries(graph, numbers, queries), onto=onto
     )
 
 

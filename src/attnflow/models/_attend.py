@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from attnflow.errors import InputError, UnsupportedModelError
+from attnflow.models._families import layer_count
 from attnflow.models._model import not_finite, not_normalized, unwrap_compiled
 from attnflow.models.capture import ROLES, Collector, capture_attention
-from attnflow.models.inputs import ModelInput, Positions, join_origins, name_positions, prepare
+from attnflow.models.inputs import (
+    Generate,
+    ModelInput,
+    Positions,
+    join_origins,
+    name_positions,
+    prepare,
+)
 from attnflow.types import Attention, EncoderDecoderAttention
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
     from torch import Tensor, nn
-
-    from attnflow.models.inputs import Generate
 
 Heads: TypeAlias = Literal["all", "mean"]
 AnyAttention: TypeAlias = "Attention | EncoderDecoderAttention"
@@ -51,11 +56,7 @@ def attend(
 ) -> list[AnyAttention]: ...
 @overload
 def attend(
-    model: nn.Module,
-    tokenizer: Any,
-    text: Mapping[str, Any] | Tensor,
-    *,
-    heads: Heads = "all",
+    model: nn.Module, tokenizer: Any, text: Mapping[str, Any] | Tensor, *, heads: Heads = "all"
 ) -> AnyAttention | list[AnyAttention]: ...
 def attend(
     model: nn.Module,
@@ -120,18 +121,11 @@ def attend(
     model = unwrap_compiled(model)
     inputs = prepare(model, tokenizer, text, target=target, truncate=truncate, generate=generate)
     averaged = heads == "mean"
-    collector = Collector(inputs, averaged=averaged, expected=_layers(model))
+    collector = Collector(inputs, averaged=averaged, expected=layer_count(model) or 1)
     capture_attention(model, inputs.forward, collector.receive)
     examples = range(len(collector.inputs.sources))
     found = [_result(model, collector, example, averaged=averaged) for example in examples]
     return found[0] if collector.inputs.single else found
-
-
-def _layers(model: nn.Module) -> int:
-    """Return how many layers to allocate memory for; it grows if there are more."""
-    config = getattr(model, "config", None)
-    layers = getattr(config, "num_hidden_layers", None)
-    return layers if isinstance(layers, int) and layers > 0 else 1
 
 
 def _result(
@@ -146,19 +140,19 @@ def _result(
         if target is None and cross is None:
             return _single(model, collector, example, own, decoder, averaged=averaged)
         if own is None or decoder is None or cross is None:
-            raise _incomplete(model, {"encoder": own, "decoder": decoder, "cross": cross})
+            captured = {"encoder": own, "decoder": decoder, "cross": cross}
+            missing = [name for name, weights in captured.items() if weights is None]
+            raise UnsupportedModelError(
+                f"{type(model).__name__} has cross-attention, but no {' or '.join(missing)} "
+                "attention was found. Pass the complete model with both of its inputs, or its "
+                "encoder alone: attend(model.encoder, …)"
+            )
         target = target or Positions()
         names, origin = name_positions(model, inputs.forward, source, own.shape[-1])
         more, origin_of_target = name_positions(model, {}, target, decoder.shape[-1])
         origin = join_origins(source, target, (origin, origin_of_target))
         return EncoderDecoderAttention(
-            own,
-            decoder,
-            cross,
-            source=names,
-            target=more,
-            averaged=averaged,
-            origin=origin,
+            own, decoder, cross, source=names, target=more, averaged=averaged, origin=origin
         )
     except InputError as reason:
         captured = [weights for weights in (own, decoder, cross) if weights is not None]
@@ -186,20 +180,7 @@ def _single(
     source = inputs.sources[example]
     tokens, origin = name_positions(model, inputs.forward, source, weights.shape[-1])
     return Attention(
-        weights,
-        tokens,
-        causal=_causal(model, weights),
-        averaged=averaged,
-        origin=origin,
-    )
-
-
-def _incomplete(model: nn.Module, captured: Mapping[str, object]) -> UnsupportedModelError:
-    missing = [name for name, weights in captured.items() if weights is None]
-    return UnsupportedModelError(
-        f"{type(model).__name__} has cross-attention, but no {' or '.join(missing)} attention was "
-        "found. Pass the complete model with both of its inputs, or its encoder alone: "
-        "attend(model.encoder, …)"
+        weights, tokens, causal=_causal(model, weights), averaged=averaged, origin=origin
     )
 
 

@@ -1,34 +1,19 @@
 """Properties of model families, as data. Most families need no entry."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Properties that are neither in the config nor visible in a forward pass.
+    """Properties that are neither in the config nor visible in a forward pass."""
 
-    Parameters
-    ----------
-    prefix
-        Names of the special positions before the patches of an image.
-    registers
-        The config field with the number of register tokens that follow them.
-    counts_after_padding
-        Whether position ids start at pad_token_id + 1, as in RoBERTa, so that the first position
-        embeddings are unused.
-    any_length
-        Whether the length is unlimited, although the config has max_position_embeddings.
-    frame_seconds
-        The time per position of the encoder, for models of audio.
-    """
-
-    prefix: tuple[str, ...] = ()
-    registers: str = ""
+    prefix: tuple[str, ...] = ()  # names of the special positions before the patches of an image
+    registers: str = ""  # config field with the number of register tokens that follow them
+    # Whether position ids start at pad_token_id + 1, as in RoBERTa, so that the first position
+    # embeddings are unused.
     counts_after_padding: bool = False
-    any_length: bool = False
-    frame_seconds: float = 0.0
+    any_length: bool = False  # unlimited, although the config has max_position_embeddings
+    frame_seconds: float = 0.0  # time per position of the encoder, for models of audio
 
 
 _COUNTS_AFTER_PADDING = Family(counts_after_padding=True)
@@ -90,8 +75,21 @@ def family_of(model: object) -> Family:
     return FAMILIES.get(getattr(config, "model_type", ""), Family())
 
 
-def length_limit(model: object) -> int | None:
-    """Return how many tokens a model takes at most; None if unlimited or unknown."""
+def layer_count(model: object) -> int | None:
+    """Return the number of layers in the config of a model; None if unknown."""
+    layers = getattr(getattr(model, "config", None), "num_hidden_layers", None)
+    return layers if isinstance(layers, int) and layers > 0 else None
+
+
+def token_limit(model: object) -> int | None:
+    """Return how many tokens a model takes at most; None if unlimited or unknown.
+
+    Examples
+    --------
+    >>> from attnflow import models, paper
+    >>> models.token_limit(paper.load().model)
+    64
+    """
     config, family = getattr(model, "config", None), family_of(model)
     limit = getattr(config, "max_position_embeddings", None)
     if family.any_length or not isinstance(limit, int) or limit < 1:

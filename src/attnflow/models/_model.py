@@ -8,14 +8,13 @@ import inspect
 import sys
 import threading
 import weakref
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from attnflow._internal.optional import require
 from attnflow.errors import AttnflowError, InputError, UnsupportedModelError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping, Sequence
-
     from torch import nn
 
 
@@ -31,9 +30,6 @@ def unwrap_compiled(model: nn.Module) -> nn.Module:
 def is_pretrained(model: nn.Module) -> bool:
     """Return whether this is a Hugging Face model, without an import of transformers."""
     return any(kind.__module__ == "transformers.modeling_utils" for kind in type(model).__mro__)
-
-
-# ---- properties of a model -------------------------------------------------------------------
 
 
 def forward_parameters(model: nn.Module) -> Mapping[str, inspect.Parameter]:
@@ -125,9 +121,6 @@ def not_normalized(name: str, total: float) -> UnsupportedModelError:
         f"{name}: expected attention rows that sum to 1, got a sum of {total:.3g}. Attention with "
         "a sink outside the sequence, or that is no distribution, is not supported"
     )
-
-
-# ---- running a model -------------------------------------------------------------------------
 
 
 # A pass changes a model and restores it, so threads run passes of one model one after the other.

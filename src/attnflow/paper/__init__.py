@@ -37,6 +37,7 @@ from attnflow.paper.results import (
     subject_table,
 )
 from attnflow.paper.training import (
+    ACCURATE_RECIPE,
     SMALL_RECIPE,
     Accuracies,
     EpochLog,
@@ -48,9 +49,9 @@ from attnflow.paper.training import (
 )
 
 __all__ = [
-    "FIGURE_4", "PLURAL", "SINGULAR", "SMALL_RECIPE", "TABLE_1", "TABLE_2", "Accuracies",
-    "Accuracy", "Augmentation", "DataFile", "EpochLog", "Mix", "PaperFigure", "ParsedFile",
-    "Prefix", "PronounResolution", "PronounSentence", "Recipe", "Splits", "StepLog",
+    "ACCURATE_RECIPE", "FIGURE_4", "PLURAL", "SINGULAR", "SMALL_RECIPE", "TABLE_1", "TABLE_2",
+    "Accuracies", "Accuracy", "Augmentation", "DataFile", "EpochLog", "Mix", "PaperFigure",
+    "ParsedFile", "Prefix", "PronounResolution", "PronounSentence", "Recipe", "Splits", "StepLog",
     "TrainingResult", "accuracy", "agreement_table", "by_attractors", "figure_1", "figure_2",
     "figure_3", "figure_4", "generate", "generated_splits", "is_verb_number", "load", "load_splits",
     "read_corpus", "read_numpred", "read_sentences", "resolve", "sample", "subject_table", "train",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +12,6 @@ from attnflow.plot._checks import require_matplotlib
 from attnflow.types import position_name
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from matplotlib.axes import Axes
 
 # Inches. Chosen: at least a column of a paper, at most a screen; text stays readable when the
@@ -32,7 +31,7 @@ def size_for(
     """
     # Chosen by eye: 0.4 inches for each token and row, the rest for names.
     width = min(panels * max(0.4 * len(tokens) + 1.0, _MIN_WIDTH), _MAX_WIDTH)
-    longest = max(len(name) for name in names.shortened(tokens))
+    longest = max(len(names.short(token)) for token in tokens)
     height = max(0.4 * rows, min_aspect * width / panels - 1.0) + 1.0 + 0.05 * max(0, longest - 6)
     return round(width, 2), round(min(max(height, _MIN_HEIGHT), _MAX_HEIGHT), 2)
 
@@ -192,9 +191,14 @@ def set_title(ax: Axes, title: str) -> None:
 
 
 def legend(ax: Axes, handles: Sequence[Any], labels: Sequence[str], **settings: Any) -> None:
-    """Draw a legend; labels may start with an underscore, which matplotlib would leave out."""
+    """Draw a legend at the right of the axes.
+
+    Labels may start with an underscore, which matplotlib would leave out.
+    """
     text, how = names.drawable(labels, 40)
-    drawn = ax.legend(list(handles), [str(place) for place in range(len(text))], **settings)
+    settings |= {"loc": "center left", "bbox_to_anchor": (1.0, 0.5), "frameon": False}
+    numbers = [str(place) for place in range(len(text))]
+    drawn = ax.legend(list(handles), numbers, fontsize=font_size("small"), **settings)
     for entry, label in zip(drawn.get_texts(), text, strict=True):
         entry.set_text(label)
         _ = entry.set(**how)

@@ -1,7 +1,5 @@
 """Checks of arguments that several figures share."""
 
-from __future__ import annotations
-
 from numbers import Real
 from typing import cast
 

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from attnflow.errors import InputError
 from attnflow.methods import flow, raw, rollout
-from attnflow.plot import _axes, _graph, _heatmap
+from attnflow.plot import _axes, _heatmap
 from attnflow.plot._checks import check_title, query_index, require_matplotlib
 from attnflow.plot._graph import graph, rows_of, shares
 from attnflow.plot._heatmap import heatmap
-from attnflow.plot._layered import MIN_ASPECT
+from attnflow.plot._layered import MIN_ASPECT, label_lowest_row
 from attnflow.types import Attention, AttentionGraph, EncoderDecoderAttention, TokenAttention
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from matplotlib.axes import Axes
 
 
@@ -68,7 +66,11 @@ def compare(
     if view == "heatmap":
         for one in shown:
             _ = query_index(one, query)
-        shown = tuple(_as_shares(one) for one in shown)
+        # Rows that sum to one, as graphs draw them; unlike `normalized`, also infinite ones.
+        shown = tuple(
+            replace(one, scores=shares(one.scores), settings={**one.settings, "normalized": True})
+            for one in shown
+        )
     columns = [rows_of(one).columns if view == "graph" else one.tokens for one in shown]
     widest = max(columns, key=len)
     n_layers = max(len(one.layers) for one in shown)
@@ -89,7 +91,8 @@ def compare(
     # Again: the space for names is known when all panels are drawn.
     for one, panel in zip(shown, panels, strict=True):
         if view == "graph":
-            _graph.label_tokens(panel, rows_of(one))
+            rows = rows_of(one)
+            label_lowest_row(panel, rows.stack, rows.tokens, rows.sums)
         else:
             _heatmap.label_tokens(panel, one, query_index(one, query))
     return panels
@@ -113,12 +116,6 @@ def _token_attention(inputs: tuple[Any, ...], query: int | None) -> tuple[TokenA
             "expected token attention of several methods, or one attention or graph, got nothing"
         )
     return inputs
-
-
-def _as_shares(one: TokenAttention) -> TokenAttention:
-    """Return rows that sum to one, as graphs draw them; unlike `normalized`, also infinite ones."""
-    settings = {**one.settings, "normalized": True}
-    return replace(one, scores=shares(one.scores), settings=settings)
 
 
 def _titles(titles: Sequence[str] | None, count: int) -> Sequence[str | None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from attnflow._internal import checks
@@ -13,8 +13,6 @@ from attnflow.plot._palette import COLOURS, GREY, INK, PALE, colour_of
 from attnflow.types import LayerTable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from matplotlib.axes import Axes
 
 # Labels of the y axis, by the measure in the settings of a table.
@@ -89,10 +87,7 @@ def correlation(
         handles.append(ax.axhline(mean, color=COLOURS.get(name, GREY), ls=":", lw=1.6))
         labels.append(name.replace("_", " "))
     _finish(ax, table, label)
-    place_right: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
-    _axes.legend(
-        ax, handles, labels, frameon=False, fontsize=_axes.font_size("small"), **place_right
-    )
+    _axes.legend(ax, handles, labels)
     if title is not None:
         _axes.set_title(ax, title)
     return ax
@@ -107,10 +102,8 @@ def _finish(ax: Axes, table: LayerTable, label: str | None) -> None:
     _ = ax.set_xlabel("layer", fontsize=small)
     _axes.label_integers(ax, table.layers)
     ax.tick_params(labelsize=small, colors=INK)
-    for side in ("top", "right"):
-        ax.spines[side].set_visible(False)
-    for side in ("left", "bottom"):
-        ax.spines[side].set_color(GREY)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.spines[["left", "bottom"]].set_color(GREY)
     if ax.get_ylim()[0] < 0:
         _ = ax.axhline(0.0, color=PALE, lw=0.8, zorder=0)
 

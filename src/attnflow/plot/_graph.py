@@ -6,25 +6,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from attnflow.errors import InputError
 from attnflow.plot import _axes
 from attnflow.plot._checks import check_title, check_vmax
 from attnflow.plot._labels import layer_names
-from attnflow.plot._layered import (
-    MIN_ASPECT,
-    Stack,
-    draw_edges,
-    draw_nodes,
-    frame,
-    label_lowest_row,
-)
+from attnflow.plot._layered import MIN_ASPECT, Stack, draw_edges, draw_nodes, frame
 from attnflow.plot._palette import GREY, INK, TITLES, colour_of
 from attnflow.types import AttentionGraph, TokenAttention
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from numpy.typing import NDArray
 
 _INPUT = "input"
 
@@ -83,11 +76,6 @@ def graph(
     _ = draw_nodes(ax, rows.stack)
     _axes.set_title(ax, rows.title if title is None else title)
     return ax
-
-
-def label_tokens(ax: Axes, rows: Rows) -> None:
-    """Label the lowest row; if not all names fit, the tokens with the largest sums."""
-    label_lowest_row(ax, rows.stack, rows.tokens, rows.sums)
 
 
 @dataclass(frozen=True, slots=True)

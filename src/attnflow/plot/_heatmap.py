@@ -10,13 +10,12 @@ from attnflow.plot import _axes
 from attnflow.plot._checks import check_title, check_vmax, query_index
 from attnflow.plot._labels import layer_label, layer_names, score_label
 from attnflow.plot._palette import INK, TITLES, colour_of, hex_colour, shade
+from attnflow.types import TokenAttention
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.colors import LinearSegmentedColormap
     from matplotlib.image import AxesImage
-
-    from attnflow.types import TokenAttention
 
 # Points; smaller cells have no lines between them. Chosen by eye.
 _MIN_CELL = 9.0
@@ -91,8 +90,7 @@ def heatmap(
     _ = ax.set_ylabel(layer_label(layers), fontsize=_axes.font_size("small"))
     if colorbar:
         _draw_colorbar(ax, image, score_label(token_attention), extend=largest > top)
-    for side in ax.spines.values():
-        side.set_visible(False)
+    ax.spines[:].set_visible(False)
     label_tokens(ax, token_attention, place)
     _draw_cell_borders(ax, n_layers, n_tokens)
     ax.tick_params(colors=INK)

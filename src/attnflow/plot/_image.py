@@ -6,17 +6,16 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from attnflow.errors import InputError
 from attnflow.plot import _axes
 from attnflow.plot._checks import check_title, query_index
 from attnflow.plot._palette import TITLES
+from attnflow.types import TokenAttention
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from numpy.typing import NDArray
-
-    from attnflow.types import TokenAttention
 
 # Perceptually uniform, and suitable for colour-blind readers.
 _COLOUR_MAP = "viridis"

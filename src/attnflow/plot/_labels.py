@@ -1,13 +1,8 @@
 """Labels of figures: what scores measure, and which layers are saturated."""
 
-from __future__ import annotations
+from collections.abc import Sequence
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from attnflow.types import TokenAttention
+from attnflow.types import TokenAttention
 
 _STAR = "*"
 

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from attnflow.plot import _axes
 from attnflow.plot._labels import layer_label
 from attnflow.plot._palette import GREY, INK
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from matplotlib.axes import Axes
     from matplotlib.collections import LineCollection, PathCollection
-    from numpy.typing import NDArray
 
 # Share of the largest weight below which an edge is invisible. Chosen by eye.
 MIN_SHARE = 0.02
@@ -132,8 +131,7 @@ def frame(
     weights: Sequence[float],
 ) -> None:
     """Label the lowest row with names and the rows with layers."""
-    for side in ax.spines.values():
-        side.set_visible(False)
+    ax.spines[:].set_visible(False)
     _ = ax.set_xlim(-0.6, stack.widest - 0.4)
     _ = ax.set_ylim(-0.3, len(stack.sizes) - 0.7)
     _axes.label_layers(ax, layers, [float(row) for row in range(len(layers))])

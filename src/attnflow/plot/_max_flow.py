@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from attnflow.errors import InputError
 from attnflow.maxflow import MaxFlow
@@ -17,10 +19,7 @@ from attnflow.plot._palette import COLOURS, CUT, GREY, INK, PALE
 from attnflow.types import Attention, AttentionGraph, EncoderDecoderAttention
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from matplotlib.axes import Axes
-    from numpy.typing import NDArray
 
 _FLOW = COLOURS["flow"]
 _SOURCE_SIDE = "#BFE3D8"  # nodes on the source's side of the cut: the colour of flow, lighter
@@ -92,10 +91,11 @@ def max_flow(
     # The sink is labelled in any case.
     label_weights = [float(position == pair.sink) for position in range(len(pair.names))]
     frame(ax, pair.stack, pair.names, layers, weights=label_weights)
-    capacities, flows = pair.capacities, pair.flows
-    widest = max(float(flow.max()) for flow in flows)
+    finite = [capacity[np.isfinite(capacity)] for capacity in pair.capacities]
+    largest = max(float(capacity.max(initial=0.0)) for capacity in finite) or 1.0
+    widest = max(float(flow.max()) for flow in pair.flows)
     rest = [np.where((flow > 0) | cut, 0.0, c) for flow, cut, c in pair.edges]
-    _ = draw_edges(ax, pair.stack, rest, colour=GREY, vmax=_largest(capacities), opacity=0.25)
+    _ = draw_edges(ax, pair.stack, rest, colour=GREY, vmax=largest, opacity=0.25)
     running = [np.where(cut, 0.0, flow) for flow, cut, _ in pair.edges]
     _ = draw_edges(
         ax, pair.stack, running, colour=_FLOW, vmax=widest, min_share=MIN_SHARE / 2, zorder=1.5
@@ -167,6 +167,7 @@ def _pair(graph: object, result: object) -> _Pair:
     matrices = [*graph.layers[onto : layer - 1], graph.top(layer)]
     source, sink = int(np.argmax(result.cut[layer])), int(np.argmin(result.cut[onto]))
     _check_same_graph(result, matrices, onto)
+    smallest = _ROUNDING * result.value
     lower = _node_name(graph, onto, sink) + (f" at layer {onto}" if onto else "")
     return _Pair(
         layer=layer,
@@ -177,7 +178,7 @@ def _pair(graph: object, result: object) -> _Pair:
         ends=f"{_node_name(graph, layer, source)} at layer {layer} → {lower}",
         names=graph.names(onto),
         capacities=[matrix.astype(np.float64) for matrix in matrices],
-        flows=[_without_rounding(flow, result.value) for flow in result.flows[onto:layer]],
+        flows=[np.where(flow > smallest, flow, 0.0) for flow in result.flows[onto:layer]],
         sides=list(result.cut[onto : layer + 1]),
     )
 
@@ -214,26 +215,14 @@ def _node_name(graph: AttentionGraph, layer: int, position: int) -> str:
     return f"position {position}" if name in ("", str(position)) else name
 
 
-def _without_rounding(flow: NDArray[np.float64], value: float) -> NDArray[np.float64]:
-    return np.where(flow > _ROUNDING * value, flow, 0.0)
-
-
-def _largest(matrices: list[NDArray[np.float64]]) -> float:
-    """Return the largest finite weight."""
-    finite = [matrix[np.isfinite(matrix)] for matrix in matrices]
-    return max((float(weights.max(initial=0.0)) for weights in finite), default=0.0) or 1.0
-
-
 def _draw_bars(ax: Axes, pair: _Pair) -> None:
     """Draw a short bar across each edge of the cut, perpendicular to it."""
     from matplotlib.collections import LineCollection
 
     bars: list[Any] = []
     # Data units for each point.
-    across, up = (
-        1 / _axes.pitch(ax, pair.stack.widest),
-        1 / _axes.pitch(ax, len(pair.sides), vertical=True),
-    )
+    across = 1 / _axes.pitch(ax, pair.stack.widest)
+    up = 1 / _axes.pitch(ax, len(pair.sides), vertical=True)
     half = float(np.clip(_BAR * pair.stack.edge_width(ax), *_BAR_POINTS))
     for row, (_, cut, _) in enumerate(pair.edges, start=1):
         above, below = np.nonzero(cut)
@@ -279,13 +268,4 @@ def _draw_legend(ax: Axes, pair: _Pair) -> None:
         Line2D([], [], markerfacecolor=_SOURCE_SIDE, markersize=6, **node),
     ]
     labels = ["flow", f"minimum cut: {many}", "not needed", "side of the source"]
-    _axes.legend(
-        ax,
-        handles,
-        labels,
-        loc="center left",
-        bbox_to_anchor=(1.0, 0.5),
-        frameon=False,
-        fontsize=_axes.font_size("small"),
-        handlelength=1.4,
-    )
+    _axes.legend(ax, handles, labels, handlelength=1.4)

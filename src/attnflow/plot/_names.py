@@ -1,14 +1,10 @@
 """Names of tokens as matplotlib can draw them, whatever characters they contain."""
 
-from __future__ import annotations
-
 import functools
 import math
 import unicodedata
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 # Characters; chosen so that a vertical label takes less than an inch.
 _MAX_LENGTH = 18
@@ -39,18 +35,13 @@ def short(name: str, longest: int = _MAX_LENGTH) -> str:
     return name if len(name) <= longest else f"{name[: longest - 1]}…"
 
 
-def shortened(names: Iterable[str], longest: int = _MAX_LENGTH) -> list[str]:
-    """Return several names, each as `short` does."""
-    return [short(name, longest) for name in names]
-
-
 def drawable(names: Iterable[str], longest: int = _MAX_LENGTH) -> tuple[list[str], dict[str, Any]]:
     """Return names that matplotlib can draw, and the text properties to draw them with.
 
     `$` and `_` are literal. A character missing from the fonts in use is drawn with another
     installed font that has it, or as a box.
     """
-    cut = shortened(names, longest)
+    cut = [short(name, longest) for name in names]
     families, missing = _fonts(frozenset().union(*cut))
     table = dict.fromkeys(map(ord, missing), _BOX)
     properties = {"fontfamily": families, "parse_math": False, "usetex": False}

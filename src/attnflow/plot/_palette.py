@@ -4,8 +4,6 @@ From Okabe & Ito's palette, https://jfly.uni-koeln.de/color/, with a darker ligh
 stand out from white paper.
 """
 
-from __future__ import annotations
-
 from typing import TypeAlias
 
 # Red, green, blue, each 0 to 255.

@@ -7,6 +7,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from attnflow._internal import checks
 from attnflow.errors import InputError
@@ -15,12 +16,10 @@ from attnflow.plot import _names as names
 from attnflow.plot._checks import check_title, query_index
 from attnflow.plot._labels import score_label
 from attnflow.plot._palette import GREY, INK, PAIR, PALE, TITLES
+from attnflow.types import TokenAttention
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from numpy.typing import NDArray
-
-    from attnflow.types import TokenAttention
 
 # A token by name or position, or the positions of all pieces of a word.
 Candidate: TypeAlias = str | int | Sequence[int]
@@ -77,10 +76,6 @@ def pronoun(
     ax
         Matplotlib axes, one for the bars and one for each method; None makes a new figure.
 
-    Notes
-    -----
-    Abnar & Zuidema (2020), https://doi.org/10.18653/v1/2020.acl-main.385
-
     Examples
     --------
     >>> import attnflow as af
@@ -107,16 +102,7 @@ def pronoun(
     for place, (one, panel, scores) in enumerate(zip(token_attention, panels, pairs, strict=True)):
         _draw_scores(panel, one, scores, labelled=not place)
     handles = [_handle(place) for place in (0, 1)]
-    _axes.legend(
-        panels[-1],
-        handles,
-        labels,
-        loc="center left",
-        bbox_to_anchor=(1.0, 0.5),
-        frameon=False,
-        fontsize=_axes.font_size("small"),
-        handletextpad=0.2,
-    )
+    _axes.legend(panels[-1], handles, labels, handletextpad=0.2)
     if title is not None:
         figure: Any = bars.get_figure()
         text, how = names.drawable_line(title, 120)
@@ -259,6 +245,5 @@ def _handle(place: int) -> Any:
 
 
 def _hide_spines(ax: Axes) -> None:
-    for side in ("top", "right", "left"):
-        ax.spines[side].set_visible(False)
+    ax.spines[["top", "right", "left"]].set_visible(False)
     ax.spines["bottom"].set_color(GREY)

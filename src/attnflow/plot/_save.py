@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
-from attnflow._internal import storage
+from attnflow._internal.files import PathLike, as_path, atomic_file
 from attnflow.errors import InputError
 from attnflow.plot._checks import require_matplotlib
 
@@ -28,7 +27,7 @@ _settings_lock = threading.RLock()
 _NO_DATE: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
 
 
-def save(figure: Axes | Figure, path: storage.PathLike, *, dpi: float = _DPI) -> None:
+def save(figure: Axes | Figure, path: PathLike, *, dpi: float = _DPI) -> None:
     """Write a figure to a .svg, .pdf or .png file, by the suffix of the name.
 
     Parameters
@@ -69,22 +68,19 @@ def save(figure: Axes | Figure, path: storage.PathLike, *, dpi: float = _DPI) ->
         raise InputError(f"expected a Figure or Axes, got {type(figure).__name__}{removed}")
     _check_dpi(root, dpi)
     settings: Any = {"pdf.fonttype": 42, "svg.hashsalt": "attnflow"}
-    with _settings_lock, mpl.rc_context(settings), storage.atomic_file(target) as draft:
+    with _settings_lock, mpl.rc_context(settings), atomic_file(target) as draft:
         metadata = _NO_DATE.get(kind)
         root.savefig(draft, format=kind, dpi=dpi, metadata=metadata, bbox_inches=_extent(root))
 
 
 def _target(path: object) -> Path:
     try:
-        target = Path(cast("str", path))
-        if b"\0" not in os.fsencode(target):
-            return target
-    except (TypeError, UnicodeEncodeError):  # not a path, or a lone surrogate
-        pass
-    raise InputError(
-        f"path must be the name of a file that ends in .svg, .pdf or .png, got {path!r} "
-        f"({type(path).__name__})"
-    )
+        return as_path(path)
+    except InputError as reason:
+        raise InputError(
+            f"path must be the name of a file that ends in .svg, .pdf or .png, got {path!r} "
+            f"({type(path).__name__})"
+        ) from reason
 
 
 def _check_dpi(figure: Any, dpi: object) -> None:

@@ -1,21 +1,15 @@
 """`text`: tokens with coloured backgrounds, in notebooks and terminals."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from attnflow.plot._checks import query_index
 from attnflow.plot._names import printable
 from attnflow.plot._palette import TITLES, colour_of, hex_colour, ink_on, tint
-from attnflow.types import position_name
-
-if TYPE_CHECKING:
-    from attnflow.types import TokenAttention
+from attnflow.types import TokenAttention, position_name
 
 _RESET = "\x1b[0m"
 
@@ -123,10 +117,7 @@ def text(
     where = position_name(position, token_attention.tokens if named else ())
     caption = f"{TITLES[token_attention.method]}, layer {chosen}, from {printable(where)}"
     return ColouredText(
-        token_attention.tokens,
-        tuple(scores.tolist()),
-        colour_of(token_attention.method),
-        caption,
+        token_attention.tokens, tuple(scores.tolist()), colour_of(token_attention.method), caption
     )
 
 

@@ -176,12 +176,7 @@ class Attention(StoredRecord):
                [0., 1.]])
         """
         settings = edge_settings(
-            heads=heads,
-            residual=residual,
-            discard_ratio=discard_ratio,
-            without=without,
-            n_tokens=self.n_tokens,
-            averaged=self.averaged,
+            heads, residual, discard_ratio, without, n_tokens=self.n_tokens, averaged=self.averaged
         )
         fused = [settings.edges(w, f"layer {l}") for l, w in enumerate(self.weights, start=1)]
         tops = None

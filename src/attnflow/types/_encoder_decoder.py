@@ -177,12 +177,7 @@ class EncoderDecoderAttention(StoredRecord):
         array([[[0.5, 0.5]]])
         """
         edges = edge_settings(
-            heads=heads,
-            residual=residual,
-            discard_ratio=discard_ratio,
-            without=without,
-            n_tokens=self.n_tokens,
-            averaged=self.averaged,
+            heads, residual, discard_ratio, without, n_tokens=self.n_tokens, averaged=self.averaged
         )
         settings = {
             **edges.settings,

@@ -61,7 +61,10 @@ class EdgeSettings:
 
         Rows sum to one, those of queries without weight to zero.
         """
-        fused = _fuse(heads, self.heads)
+        if self.heads == "mean":
+            fused = heads.mean(axis=0, dtype=np.float64)
+        else:
+            fused = (heads.max if self.heads == "max" else heads.min)(axis=0).astype(np.float64)
         if self.heads == "min" and not (some := fused.any(axis=1)).all():
             raise InputError(
                 f"{name}, query {np.argmin(some)}: the minimum over heads is zero for every key. "
@@ -78,11 +81,11 @@ class EdgeSettings:
 
 
 def edge_settings(
-    *,
     heads: Fusion,
     residual: float,
     discard_ratio: float,
     without: Iterable[int] | int,
+    *,
     n_tokens: int,
     averaged: bool,
 ) -> EdgeSettings:
@@ -145,13 +148,6 @@ def _positions(without: Iterable[int] | int, n_tokens: int) -> tuple[int, ...]:
         if not 0 <= position < n_tokens:
             raise InputError(f"without: expected positions 0 to {n_tokens - 1}, got {position}")
     return tuple(sorted(set(positions)))
-
-
-def _fuse(layer: checks.Floats, heads: Fusion) -> NDArray[np.float64]:
-    """Return the fusion (query, key) of heads (head, query, key), a new array of float64."""
-    if heads == "mean":
-        return layer.mean(axis=0, dtype=np.float64)
-    return (layer.max(axis=0) if heads == "max" else layer.min(axis=0)).astype(np.float64)
 
 
 def _discard(W: NDArray[np.float64], ratio: float) -> None:

@@ -41,10 +41,6 @@ class Importance(StoredRecord):
     origin
         Text or image that the tokens come from, if known.
 
-    Notes
-    -----
-    Abnar & Zuidema (2020), https://doi.org/10.18653/v1/2020.acl-main.385
-
     Examples
     --------
     >>> Importance([0.0, 0.7], ["the", "key"], "blank_out")
@@ -102,9 +98,7 @@ class Importance(StoredRecord):
         Parameters
         ----------
         text
-            The text that was tokenized; by default `origin.text`, which the functions of
-            `attnflow.importance` store. If `origin.spans` is not known, the tokens are searched in
-            it.
+            As for `TokenAttention.to_words`.
 
         Notes
         -----

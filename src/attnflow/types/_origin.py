@@ -77,20 +77,13 @@ class Origin:
             object.__setattr__(self, "spans", _spans(self.spans))
         if not isinstance(cast("object", self.grid), Grid | None):
             raise InputError(f"grid must be a Grid(rows, columns, prefix), got {self.grid!r}")
-        generated = checks.as_int(self.generated, "generated")
-        if generated < 0:
-            raise InputError(f"generated must be 0 or more, got {generated}")
-        object.__setattr__(self, "generated", generated)
+        object.__setattr__(self, "generated", checks.as_int(self.generated, "generated", least=0))
         if not isinstance(cast("object", self.text), str | None):
             raise InputError(f"text must be a string, got {self.text!r}")
 
 
 def check_origin(origin: object, count: int) -> Origin | None:
-    """Return the origin if it fits `count` positions.
-
-    >>> check_origin(Origin(generated=1), 2)
-    Origin(spans=None, grid=None, generated=1, text=None)
-    """
+    """Return the origin if it fits `count` positions."""
     if origin is None:
         return None
     if not isinstance(origin, Origin):
@@ -116,30 +109,18 @@ def check_origin(origin: object, count: int) -> Origin | None:
 
 
 def predicting(origin: Origin | None, count: int) -> tuple[int, ...]:
-    """Return the positions, of `count`, whose output predicted the generated tokens.
-
-    >>> predicting(Origin(generated=2), 5)
-    (2, 3)
-    """
+    """Return the positions, of `count`, whose output predicted the generated tokens."""
     generated = 0 if origin is None else origin.generated
     return tuple(range(count - generated - 1, count - 1))
 
 
 def origin_to_json(origin: Origin) -> str:
-    """Return an origin as the JSON text that files hold.
-
-    >>> origin_to_json(Origin(spans=((0, 3),)))
-    '{"spans": [[0, 3]], "grid": null, "generated": 0, "text": null}'
-    """
+    """Return an origin as the JSON text that files hold."""
     return json.dumps(asdict(origin))
 
 
 def origin_from_json(stored: object) -> Origin:
-    """Return the origin in JSON text from a file.
-
-    >>> origin_from_json('{"grid": {"rows": 2, "columns": 3, "prefix": 1}}').grid
-    Grid(rows=2, columns=3, prefix=1)
-    """
+    """Return the origin in JSON text from a file."""
     try:
         fields: Any = json.loads(str(stored))
         grid = fields.pop("grid", None)

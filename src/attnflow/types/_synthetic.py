@@ -6,10 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnflow._internal import checks
-from attnflow.errors import InputError
 from attnflow.types._attention import Attention
-
-__all__ = ["random_attention"]
 
 # What heads attend to. Heads of a layer cycle through them from a random start.
 _KINDS = ("previous", "content", "sink", "broad", "self", "content", "next", "broad")
@@ -70,10 +67,8 @@ def random_attention(
     (2, 4, 3, 3)
     """
     for name, size in (("n_layers", n_layers), ("n_heads", n_heads), ("n_tokens", n_tokens)):
-        if checks.as_int(size, name) < 1:
-            raise InputError(f"{name} must be 1 or more, got {size}")
-    if checks.as_int(seed, "seed") < 0:
-        raise InputError(f"seed must be 0 or more, got {seed}")
+        _ = checks.as_int(size, name, least=1)
+    _ = checks.as_int(seed, "seed", least=0)
     causal = checks.as_bool(causal, "causal")
     rng = np.random.default_rng(seed)
     weights = np.empty((n_layers, n_heads, n_tokens, n_tokens), dtype=np.float32)

@@ -47,10 +47,6 @@ class TokenAttention(StoredRecord):
     origin
         Text or image that the tokens come from, if known.
 
-    Notes
-    -----
-    Abnar & Zuidema (2020), https://doi.org/10.18653/v1/2020.acl-main.385
-
     Examples
     --------
     >>> import attnflow as af

@@ -40,7 +40,8 @@ def checked_weights(value: object, name: str, *, square: bool = True) -> checks.
     """
     received = _stack(value, name)
     _check_shape(received, name, square=square)
-    dtypes = _dtypes(value)
+    arrays = cast("list[object]", value) if isinstance(value, list | tuple) else [value]
+    dtypes = {str(getattr(w, "dtype", "")).rpartition(".")[2] for w in arrays}
     array = checks.as_read_only(received)
     return _normalize_rows(
         array,
@@ -71,9 +72,6 @@ def check_causal(array: checks.Floats, name: str, advice: str) -> None:
             layer, head, key = np.unravel_index(np.argmax(ahead > 0), ahead.shape)
             where = _row_name(name, (layer, head, query))
             raise InputError(f"{where} attends to key {query + 1 + key}, a later one. {advice}")
-
-
-# ---- four axes ------------------------------------------------------------------------------
 
 
 def _stack(value: object, name: str) -> checks.Floats:
@@ -136,15 +134,6 @@ def _check_shape(array: checks.Floats, name: str, *, square: bool) -> None:
             f"{array.shape[3]} keys. For cross-attention, use EncoderDecoderAttention or "
             "AttentionGraph"
         )
-
-
-def _dtypes(value: object) -> set[str]:
-    """Return the names of the dtypes of an array or its layers, such as "bfloat16"."""
-    arrays = cast("list[object]", value) if isinstance(value, list | tuple) else [value]
-    return {str(getattr(w, "dtype", "")).rpartition(".")[2] for w in arrays}
-
-
-# ---- rows that sum to one -------------------------------------------------------------------
 
 
 def _normalize_rows(

@@ -70,7 +70,12 @@ def content(
     if prediction is not None:
         if found.prediction is not None:
             raise InputError("an Explanation includes its prediction. Leave prediction out")
-        found = replace(found, prediction=_check_prediction(prediction))
+        if not isinstance(cast("object", prediction), Prediction):
+            raise InputError(
+                f"prediction must be a Prediction, got {type(prediction).__name__}. Pass what "
+                "attnflow.importance.predict returns"
+            )
+        found = replace(found, prediction=prediction)
     found = replace(found, importance=(*found.importance, *_importance(importance)))
     _check_importance(found)
     return _select(found, layer, query)
@@ -88,20 +93,16 @@ def _content_of(x: object) -> Content:
     if isinstance(x, TokenAttention):
         return _of_scores((x,))
     if isinstance(x, Explanation):
-        return _of_explanation(x)
+        return replace(
+            _content_of(x.attention),
+            layer=x.layer,
+            query=x.query,
+            importance=tuple(x.importance.values()),
+            prediction=x.prediction,
+        )
     if isinstance(x, Sequence) and not isinstance(x, str | bytes):
         return _of_several(cast("Sequence[object]", x))
     raise InputError(f"expected {_KINDS}, got {type(x).__name__}")
-
-
-def _of_explanation(explanation: Explanation) -> Content:
-    return replace(
-        _content_of(explanation.attention),
-        layer=explanation.layer,
-        query=explanation.query,
-        importance=tuple(explanation.importance.values()),
-        prediction=explanation.prediction,
-    )
 
 
 def _of_graph(graph: AttentionGraph) -> Content:
@@ -139,7 +140,7 @@ def _of_scores(several: Sequence[TokenAttention]) -> Content:
         raise InputError(
             f"expected each method once, got scores of {', '.join(methods)}. Make a page of each"
         )
-    queries, layers = (_shared([getattr(t, name) for t in several]) for name in _AXES)
+    queries, layers = (_shared([getattr(t, a) for t in several]) for a in ("queries", "layers"))
     causal = bool(first.settings.get("causal", False))
     named = _axis(first)[1] == "tokens" and max(queries) < len(first.tokens)
     above = len(first.tokens) if named else 1 + max(q for t in several for q in t.queries)
@@ -154,9 +155,6 @@ def _of_scores(several: Sequence[TokenAttention]) -> Content:
         scores=tuple(several),
         named=named,
     )
-
-
-_AXES = ("queries", "layers")
 
 
 def _axis(scores: TokenAttention) -> tuple[Any, ...]:
@@ -199,15 +197,6 @@ def _check_importance(found: Content) -> None:
                 f"{' '.join(tokens[:3])} …, and the page of {len(found.tokens)}, "
                 f"{' '.join(found.tokens[:3])} …. Pass importance of the same tokens"
             )
-
-
-def _check_prediction(prediction: object) -> Prediction:
-    if not isinstance(prediction, Prediction):
-        raise InputError(
-            f"prediction must be a Prediction, got {type(prediction).__name__}. Pass what "
-            "attnflow.importance.predict returns"
-        )
-    return prediction
 
 
 def _select(found: Content, layer: int | None, query: int | None) -> Content:

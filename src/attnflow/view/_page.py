@@ -64,9 +64,12 @@ def to_html(x: PageInput, **settings: Unpack[PageSettings]) -> str:
 def page_of(document: dict[str, Any]) -> str:
     """Return the page of a document of `page_data`."""
     script = static_file("page.js")
+    text = textwrap.shorten(document["text"] or "", _TITLE_WIDTH, placeholder="…")
+    title = ": ".join(filter(None, [document["title"], text]))
     parts = {
         "policy": _POLICY.format(script=_digest(script)),
-        "title": html.escape(_tab_title(document)),
+        # Lone surrogates are not UTF-8.
+        "title": html.escape(title.encode("utf-8", "replace").decode()),
         "style": static_file("page.css"),
         "data": script_json(document),
         "script": script,
@@ -82,9 +85,3 @@ def _digest(script: str) -> str:
     'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='
     """
     return f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"
-
-
-def _tab_title(document: dict[str, Any]) -> str:
-    text = textwrap.shorten(document["text"] or "", _TITLE_WIDTH, placeholder="…")
-    title = ": ".join(filter(None, [document["title"], text]))
-    return title.encode("utf-8", "replace").decode()  # lone surrogates are not UTF-8

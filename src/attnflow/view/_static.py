@@ -6,9 +6,5 @@ from importlib.resources import files
 
 @functools.cache
 def static_file(name: str) -> str:
-    """Return the text of a file of `static/`.
-
-    >>> static_file("page.html")[:15]
-    '<!doctype html>'
-    """
+    """Return the text of a file of `static/`."""
     return (files("attnflow.view") / "static" / name).read_text(encoding="utf-8")

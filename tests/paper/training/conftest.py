@@ -1,14 +1,23 @@
 """A small training run, complete and stopped, that the tests of training share."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from attnflow.paper import EpochLog, Mix, Recipe, TrainingResult, generated_splits, train
+from attnflow.paper import (
+    ACCURATE_RECIPE,
+    EpochLog,
+    Mix,
+    Recipe,
+    TrainingResult,
+    generated_splits,
+    train,
+)
 
-RECIPE = Recipe(epochs=3, batch_size=32, warmup_steps=5, mix=Mix(generated=20))
+RECIPE = replace(ACCURATE_RECIPE, epochs=3, batch_size=32, warmup_steps=5, mix=Mix(generated=20))
 SENTENCES = 120
 
 

@@ -14,6 +14,7 @@ from safetensors.torch import load_file
 
 from attnflow import InputError, paper
 from attnflow.paper import (
+    ACCURATE_RECIPE,
     Augmentation,
     EpochLog,
     Mix,
@@ -55,11 +56,18 @@ def _assert_same_run(one: Path, other: Path) -> None:
 def test_training_on_200_generated_sentences_overfits(
     small_splits: Callable[[int], Splits], tmp_path: Path
 ) -> None:
-    off = ("weight_decay", "label_smoothing", "dropout", "mask_prob", "mlm_weight")
+    off = (
+        "weight_decay",
+        "label_smoothing",
+        "resid_dropout",
+        "embd_dropout",
+        "mask_prob",
+        "mlm_weight",
+    )
     regularization: dict[str, Any] = dict.fromkeys(off, 0.0)
-    recipe = Recipe(
-        epochs=15, batch_size=20, warmup_steps=20, ema_decay=0.9, mix=Mix(generated=0),
-        augmentation=Augmentation(0, 0, 0, 0, 0), **regularization,
+    recipe = replace(
+        ACCURATE_RECIPE, epochs=15, batch_size=20, warmup_steps=20, ema_decay=0.9,
+        mix=Mix(generated=0), augmentation=Augmentation(0, 0, 0, 0, 0), **regularization,
     )  # fmt: skip
     splits = small_splits(200)
     result = train(splits, tmp_path / "run", recipe=recipe, threads=1)

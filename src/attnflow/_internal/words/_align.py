@@ -35,20 +35,10 @@ def align(
     the characters between its neighbours. Several in a row have one word each if there are as many
     words, otherwise all of them together. A token without a match is an InputError.
 
-    Parameters
-    ----------
-    tokens
-        All tokens of the model, with marks and special tokens.
-    text
-        The text that was tokenized.
-    special
-        Special tokens; by default all that look like [CLS], </s> or <|endoftext|>. A special token
-        whose name is in the text, as [MASK] may be, has these characters.
-    truncated
-        Whether the text may continue after the last token.
+    `special` are the special tokens, by default all that look like [CLS], </s> or <|endoftext|>. A
+    special token whose name is in the text, as [MASK] may be, has these characters. If the text is
+    `truncated`, it may continue after the last token.
 
-    Examples
-    --------
     >>> align(["[CLS]", "un", "##believ", "##able", "cafe", "[SEP]"], "Unbelievable café")
     (None, (0, 2), (2, 8), (8, 12), (13, 17), None)
     >>> align(["Ġhi", "ĠðŁĺ", "Ĭ"], "hi 😊")

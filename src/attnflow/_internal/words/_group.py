@@ -28,7 +28,12 @@ def group_tokens(spans: Sequence[Span | None], text: str) -> list[Word]:
     >>> group_tokens([None, (0, 3), (3, 5), (5, 7), None], "don't: no")[1:4]
     [Word(span=(0, 5), pieces=(1, 2)), Word(span=(5, 6), pieces=(3,)), Word(span=None, pieces=(4,))]
     """
-    _check_spans(spans, text)
+    for token, span in enumerate(spans):
+        if span and not 0 <= span[0] <= span[1] <= len(text):
+            raise InputError(
+                f"spans: token {token} has characters {span}, but the text has {len(text)}. These "
+                "are spans of another text; pass the text that was tokenized"
+            )
     words = word_spans(text)
     widened = [span and _widen(span, text, words) for span in spans]
     joined = _join(span for span in widened if span)
@@ -48,15 +53,6 @@ def group_tokens(spans: Sequence[Span | None], text: str) -> list[Word]:
     return [
         Word(None if isinstance(key, int) else key, tuple(tokens)) for key, tokens in pieces.items()
     ]
-
-
-def _check_spans(spans: Sequence[Span | None], text: str) -> None:
-    for token, span in enumerate(spans):
-        if span and not 0 <= span[0] <= span[1] <= len(text):
-            raise InputError(
-                f"spans: token {token} has characters {span}, but the text has {len(text)}. These "
-                "are spans of another text; pass the text that was tokenized"
-            )
 
 
 def _widen(span: Span, text: str, words: Sequence[Span]) -> Span | None:

@@ -4,7 +4,7 @@ This is the interface of `attnflow.models` for the other packages of attnflow, n
 """
 
 from attnflow.models._model import evaluation_mode, explain_failure, force_eager
-from attnflow.models.capture._call import ROLES, Call, GivenWeights, Role
+from attnflow.models.capture._call import ROLES, Call, Role
 from attnflow.models.capture._capture import capture_attention
 from attnflow.models.capture._collect import Collector
 
@@ -12,7 +12,6 @@ __all__ = [
     "ROLES",
     "Call",
     "Collector",
-    "GivenWeights",
     "Role",
     "capture_attention",
     "evaluation_mode",

@@ -7,14 +7,13 @@ the last two without the weights of all heads.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from attnflow.models._families import CROSS_NAMES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from torch import Tensor
 
 Role: TypeAlias = Literal["self", "decoder", "cross"]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, cast
 
 from attnflow.errors import UnsupportedModelError
 from attnflow.models._model import (
@@ -18,8 +19,6 @@ from attnflow.models.capture._hooks_modules import hook_modules
 from attnflow.models.capture._hooks_transformers import hook_transformers
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from torch import nn
 
 
@@ -51,16 +50,7 @@ def capture_attention(
     captured.check()
 
 
-# ---- capture strategies ---------------------------------------------------------------------
-
-
-class _Strategy(Protocol):
-    def __call__(
-        self, model: nn.Module, inputs: Mapping[str, Any], receive: Receive, *, fused: bool
-    ) -> None: ...
-
-
-def _strategies(model: nn.Module) -> tuple[_Strategy, ...]:
+def _strategies(model: nn.Module) -> tuple[Callable[..., None], ...]:
     """Return the strategies to try in order, until one captures attention.
 
     `output_attentions` comes after the hooks, since some models compute something else with it:

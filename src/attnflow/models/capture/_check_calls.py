@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from attnflow.errors import UnsupportedModelError
 from attnflow.models._model import has_decoder, is_pretrained
+from attnflow.models.capture._call import Call, Receive, Role
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from torch import nn
-
-    from attnflow.models.capture._call import Call, Receive, Role
 
 
 class CallChecker:
@@ -41,8 +39,6 @@ class CallChecker:
             raise self._wrong_order(*self._calls[-1], "nothing")
         _check_every_layer(self._model, [name for name, _ in self._calls])
         self._check_counts()
-
-    # ---- during the pass ---------------------------------------------------------------------
 
     def _check_batch(self, call: Call) -> None:
         """Reject a batch on the second axis, except for modules known to have it there."""
@@ -84,8 +80,6 @@ class CallChecker:
             f"{after}. Pass the encoder alone, or collect the weights and pass them to "
             "attnflow.EncoderDecoderAttention"
         )
-
-    # ---- after the pass ----------------------------------------------------------------------
 
     def _check_counts(self) -> None:
         """Reject layers captured more than once, except layers that are reused, as in ALBERT."""

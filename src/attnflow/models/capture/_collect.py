@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from attnflow.errors import UnsupportedModelError
 from attnflow.models._model import not_normalized
+from attnflow.models.capture._call import Buffer, Call, Role
 from attnflow.models.inputs import Inputs, Positions
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from torch import Tensor
-
-    from attnflow.models.capture._call import Buffer, Call, Role
 
 # Largest error of row sums in half precision: twice the 2⁻⁸ of rounding to bfloat16.
 _ROUNDING_HALF = 2**-7

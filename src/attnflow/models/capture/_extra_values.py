@@ -6,11 +6,10 @@ values, so that the softmax is computed once, for a few heads at a time to save 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from torch import Tensor
 
 # Columns of R up to which the fused call is faster than averaging the weights of the heads block by
@@ -31,18 +30,10 @@ def attend_with_extra_values(
 ) -> tuple[Tensor, Tensor]:
     """Return the output of attention, and the mean over heads of its weights times R.
 
-    Parameters
-    ----------
-    attend
-        Fused attention with the model's scale. Takes queries, keys and values (batch, head,
-        position, width) and the slice of query heads; returns (batch, head, query, width).
-    query, key, value
-        Tensors (batch, head, position, width); keys and values may have fewer heads.
-    R
-        (batch, key, column), on any device: the layers of a model may be on several.
+    `attend` is fused attention of queries, keys and values (batch, head, position, width) of the
+    query heads in the slice, with the scale of the model. Keys and values may have fewer heads. R
+    is (batch, key, column), on any device: the layers of a model may be on several.
 
-    Notes
-    -----
     CPU kernels need one width for queries, keys and values, so all are padded with zeros.
     """
     batch, heads, positions, own = value.shape

@@ -10,6 +10,7 @@ import contextlib
 import functools
 import inspect
 import threading
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
@@ -32,8 +33,6 @@ from attnflow.models.capture._extra_values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
-
     from torch import Tensor, nn
 
 
@@ -56,9 +55,6 @@ def hook_modules(model: nn.Module, receive: Receive) -> Generator[None]:
             "to one, so that only some layers have supported attention. Collect the weights and "
             "pass them to attnflow.Attention"
         )
-
-
-# ---- nn.MultiheadAttention ------------------------------------------------------------------
 
 
 class _FastPath:
@@ -127,15 +123,14 @@ def _hook_multihead(model: nn.Module, receive: Receive) -> Generator[None]:
         yield
 
 
-# ---- a dropout of attention weights ---------------------------------------------------------
-
-
 @contextlib.contextmanager
 def _hook_dropout(model: nn.Module, receive: Receive) -> Generator[dict[str, None]]:
     """Capture the input of each dropout with a name of attention dropout.
 
     Yields the modules whose dropout had an input of that shape, but never rows that sum to one.
     """
+    import torch
+
     captured: set[str] = set()
     rejected: dict[str, None] = {}  # in the order of the pass
 
@@ -146,7 +141,9 @@ def _hook_dropout(model: nn.Module, receive: Receive) -> Generator[dict[str, Non
 
                 def read(_module: nn.Module, args: Any, kwargs: Any, path: str = path) -> None:
                     value = args[0] if args else kwargs.get("input")
-                    if not _may_be_weights(value):
+                    # Weights have the axes (batch, head, query, key).
+                    tensor = isinstance(value, torch.Tensor) and value.is_floating_point()
+                    if not tensor or value.ndim != 4:
                         return
                     if ((value.float().sum(dim=-1) - 1).abs() < 0.01).all():
                         captured.add(path)
@@ -158,16 +155,6 @@ def _hook_dropout(model: nn.Module, receive: Receive) -> Generator[dict[str, Non
                 hook = module.register_forward_pre_hook(read, with_kwargs=True)
                 _ = undo.callback(hook.remove)
         yield rejected
-
-
-def _may_be_weights(value: Any) -> bool:
-    """Return whether the value has the axes of weights: (batch, head, query, key)."""
-    import torch
-
-    return isinstance(value, torch.Tensor) and value.ndim == 4 and value.is_floating_point()
-
-
-# ---- F.scaled_dot_product_attention ---------------------------------------------------------
 
 
 @contextlib.contextmanager

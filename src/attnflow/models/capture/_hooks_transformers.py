@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
@@ -24,8 +25,6 @@ from attnflow.models.capture._extra_values import (
 from attnflow.models.capture._softmax import softmax_into
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Mapping
-
     from torch import Tensor, nn
 
 # Registered names of the function, with the masks of eager attention or of SDPA, often None.

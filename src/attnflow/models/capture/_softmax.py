@@ -6,39 +6,30 @@ A TorchFunctionMode intercepts the softmax in the code of a model. That saves a 
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any
+
+from attnflow.models.capture._call import Buffer
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-    from attnflow.models.capture._call import Buffer
 
 # Keyword arguments of the supported calls of softmax.
 _SETTINGS = {"dim", "dtype", "_stacklevel"}
 
 
-class SoftmaxInto(Protocol):
-    """Context in which the first softmax over keys with the given shape writes to the buffer."""
+def softmax_into(buffer: Buffer, shape: tuple[int, int, int, int]) -> Any:
+    """Return a mode in which the first softmax over keys of a shape writes to the buffer.
 
-    def __enter__(self) -> Self: ...
-    def __exit__(self, *error: object) -> object: ...
-
-    def result(self, weights: Tensor) -> Tensor:
-        """Return the weights of an attention: in the buffer if unchanged since the softmax."""
-        ...
-
-
-def softmax_into(buffer: Buffer, shape: tuple[int, int, int, int]) -> SoftmaxInto:
-    """Return a context that redirects the softmax with a result (batch, head, query, key).
-
-    Only scores in float32 on the CPU are redirected.
+    Only scores (batch, head, query, key) in float32 on the CPU are redirected. Its method
+    `result(weights)` returns the weights of an attention: in the buffer if unchanged since the
+    softmax.
     """
     return _mode()(buffer, shape)
 
 
 @functools.cache
 def _mode() -> Any:
-    """Return the class of the context, defined here since it needs torch."""
+    """Return the class of the mode, which needs torch."""
     import torch
     from torch.overrides import TorchFunctionMode
 

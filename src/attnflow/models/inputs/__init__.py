@@ -3,7 +3,7 @@
 This is the interface of `attnflow.models` for the other packages of attnflow, not for users.
 """
 
-from attnflow.models._families import length_limit
+from attnflow.models._families import token_limit
 from attnflow.models._model import (
     accepts,
     check_vocabulary,
@@ -12,12 +12,11 @@ from attnflow.models._model import (
     is_pretrained,
     unwrap_compiled,
 )
-from attnflow.models.inputs._count import count_tokens, token_limit
 from attnflow.models.inputs._generate import Generate
 from attnflow.models.inputs._inputs import Inputs, Positions
 from attnflow.models.inputs._positions import join_origins, name_positions
 from attnflow.models.inputs._prepare import ModelInput, prepare
-from attnflow.models.inputs._tokenize import inner_tokenizer, token_names
+from attnflow.models.inputs._tokenize import count_tokens, inner_tokenizer, token_names
 
 __all__ = [
     "Generate",
@@ -32,7 +31,6 @@ __all__ = [
     "inner_tokenizer",
     "is_pretrained",
     "join_origins",
-    "length_limit",
     "name_positions",
     "prepare",
     "token_limit",

@@ -11,11 +11,10 @@ from attnflow._internal.words import align, strip_span
 from attnflow.errors import InputError, UnsupportedModelError
 from attnflow.models._model import device_of, evaluation_mode, explain_failure
 from attnflow.models.inputs._tokenize import TokenizedText, inner_tokenizer, token_names
+from attnflow.types import Span
 
 if TYPE_CHECKING:
     from torch import nn
-
-    from attnflow.types import Span
 
 # The number of new tokens, or keyword arguments of the model's `generate`.
 Generate: TypeAlias = "int | Mapping[str, Any]"

@@ -1,17 +1,13 @@
 """The arguments of a forward pass, and the names of its positions."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 from attnflow.errors import UnsupportedModelError
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from attnflow.types import Span
+from attnflow.types import Span
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from attnflow.models._families import family_of
+from attnflow.models.inputs._inputs import Positions
 from attnflow.types import Grid, Origin
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from torch import nn
-
-    from attnflow.models.inputs._inputs import Positions
 
 
 def name_positions(
@@ -29,10 +27,13 @@ def name_positions(
         return positions.tokens, Origin(
             spans=positions.spans, generated=positions.generated, text=positions.text
         )
-    reader = _reader(model)
+    encoder = getattr(model, "encoder", None)  # reads the image if only it has a patch size
+    reader = encoder if _patch_size(encoder) and not _patch_size(model) else model
     grid = _grid(reader, fields, count)
     if grid is not None:
-        return _patch_names(reader, grid), Origin(grid=grid)
+        special = _special_names(reader) or tuple(f"[{number}]" for number in range(grid.prefix))
+        patches = (f"{row},{column}" for row in range(grid.rows) for column in range(grid.columns))
+        return (*special, *patches), Origin(grid=grid)
     seconds = family_of(model).frame_seconds
     if seconds and fields:
         return tuple(f"{number * seconds:.2f}s" for number in range(count)), None
@@ -51,9 +52,7 @@ def join_origins(
     shift = len(source.text) + 1
     moved = tuple(None if span is None else (span[0] + shift, span[1] + shift) for span in second)
     return Origin(
-        spans=(*first, *moved),
-        generated=target.generated,
-        text=f"{source.text}\n{target.text}",
+        spans=(*first, *moved), generated=target.generated, text=f"{source.text}\n{target.text}"
     )
 
 
@@ -72,12 +71,6 @@ def _grid(reader: object, fields: Mapping[str, Any], count: int) -> Grid | None:
     return Grid(rows, columns, prefix) if rows and columns and fits else None
 
 
-def _reader(model: nn.Module) -> object:
-    """Return the model, or its encoder if only that has a patch size."""
-    encoder = getattr(model, "encoder", None)
-    return encoder if _patch_size(encoder) and not _patch_size(model) else model
-
-
 def _patch_size(reader: object) -> tuple[int, int] | None:
     size = getattr(getattr(reader, "config", None), "patch_size", None)
     if isinstance(size, int) and size > 0:
@@ -92,10 +85,3 @@ def _special_names(reader: object) -> tuple[str, ...]:
     family, config = family_of(reader), getattr(reader, "config", None)
     registers = int(getattr(config, family.registers, 0)) if family.registers else 0
     return (*family.prefix, *(f"[REG{number}]" for number in range(1, registers + 1)))
-
-
-def _patch_names(reader: object, grid: Grid) -> tuple[str, ...]:
-    """Return names of all positions, patches by row and column."""
-    special = _special_names(reader) or tuple(f"[{number}]" for number in range(grid.prefix))
-    patches = (f"{row},{column}" for row in range(grid.rows) for column in range(grid.columns))
-    return (*special, *patches)

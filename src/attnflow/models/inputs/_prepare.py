@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from attnflow._internal import checks
 from attnflow.errors import InputError, UnsupportedModelError
+from attnflow.models.inputs._generate import Generate
 from attnflow.models.inputs._inputs import Inputs
 from attnflow.models.inputs._tensors import as_tensors, prepare_tensors
 from attnflow.models.inputs._texts import prepare_texts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from torch import Tensor, nn
-
-    from attnflow.models.inputs._generate import Generate
 
 # `Inputs` are for other packages of attnflow, which use one text several times.
 ModelInput: TypeAlias = "str | list[str] | tuple[str, ...] | Mapping[str, Any] | Tensor | Inputs"

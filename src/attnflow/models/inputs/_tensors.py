@@ -6,9 +6,10 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from attnflow.errors import InputError
-from attnflow.models._families import length_limit
+from attnflow.models._families import token_limit
 from attnflow.models._model import (
     check_vocabulary,
     device_of,
@@ -21,7 +22,6 @@ from attnflow.models.inputs._inputs import Inputs, Positions
 from attnflow.models.inputs._tokenize import decoder_limit, decoder_of, token_names
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from torch import Tensor, nn
 
 # Inputs that are checked here.
@@ -141,9 +141,6 @@ def _rows(mask: Tensor) -> list[NDArray[np.bool]]:
     return list(np.atleast_2d(rows != 0 if rows.dtype.kind == "f" else rows.astype(bool)))
 
 
-# ---- checks ---------------------------------------------------------------------------------
-
-
 def _checked(model: nn.Module, fields: dict[str, Any]) -> str:
     """Check the inputs and return the name of the model's main input."""
     main = str(getattr(model, "main_input_name", ""))
@@ -155,7 +152,7 @@ def _checked(model: nn.Module, fields: dict[str, Any]) -> str:
     check_parts(model, fields)
     _check_devices(model, fields)
     if main:
-        _check_sequence("", model, fields, length_limit(model))
+        _check_sequence("", model, fields, token_limit(model))
         if has_decoder(model):
             _check_sequence("decoder_", decoder_of(model), fields, decoder_limit(model))
     pixels = fields.get("pixel_values")
@@ -171,9 +168,17 @@ def _check_sequence(
     prefix: str, model: nn.Module, fields: dict[str, Any], limit: int | None
 ) -> None:
     """Reject unknown token ids, wrong shapes, and more tokens than the model takes."""
+    import torch
+
     ids, embeds = fields.get(f"{prefix}input_ids"), fields.get(f"{prefix}inputs_embeds")
     if ids is not None:
-        _check_ids(f"{prefix}input_ids", ids)
+        # nn.Embedding takes no other integers.
+        if ids.dtype not in (torch.int32, torch.int64) or ids.ndim != 2:
+            raise InputError(
+                f"{prefix}input_ids: expected int32 or int64 of shape (batch, position), got "
+                f"{ids.dtype} of shape {tuple(ids.shape)}. For one text pass "
+                f"{prefix}input_ids[None]"
+            )
         if ids.numel():
             check_vocabulary(model, (int(ids.min()), int(ids.max())))
     if embeds is not None and embeds.ndim != 3:
@@ -187,17 +192,6 @@ def _check_sequence(
                 f"{prefix}{name}: expected at most {limit} tokens, the limit of the model, got "
                 f"{read.shape[1]}"
             )
-
-
-def _check_ids(name: str, ids: Tensor) -> None:
-    import torch
-
-    # nn.Embedding takes no other integers.
-    if ids.dtype not in (torch.int32, torch.int64) or ids.ndim != 2:
-        raise InputError(
-            f"{name}: expected int32 or int64 of shape (batch, position), got {ids.dtype} of shape "
-            f"{tuple(ids.shape)}. For one text pass {name}[None]"
-        )
 
 
 def check_parts(model: nn.Module, fields: Collection[str]) -> None:

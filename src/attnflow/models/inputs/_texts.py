@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from attnflow.errors import InputError
-from attnflow.models._families import length_limit
+from attnflow.models._families import token_limit
 from attnflow.models._model import (
     accepts,
     check_vocabulary,
@@ -44,7 +44,7 @@ def prepare_texts(
             "processor: processor(…, return_tensors='pt')"
         )
     check_parts(model, ["input_ids"])
-    limit, reserved = length_limit(model), 0
+    limit, reserved = token_limit(model), 0
     decoder = has_decoder(model)
     if generate is not None:
         new = count_new_tokens(model, generate, decoder_limit(model) if decoder else limit)

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 from attnflow._internal.words import align, strip_span
 from attnflow.errors import InputError
-from attnflow.models._families import length_limit
+from attnflow.models._families import token_limit
+from attnflow.types import Span
 
 if TYPE_CHECKING:
     from torch import nn
-
-    from attnflow.types import Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +75,25 @@ def tokenize(
             f"{len(encoded.ids)}. Shorten it, or pass truncate=True"
         )
     return _encode(tokenizer, text, target=target, truncation=True, max_length=available)
+
+
+def count_tokens(tokenizer: Any, text: str) -> int:
+    """Return the number of tokens of a text, special tokens included.
+
+    Parameters
+    ----------
+    tokenizer
+        A tokenizer of transformers, as `load` returns it.
+    text
+        A text of any length; a text without a word is an InputError.
+
+    Examples
+    --------
+    >>> from attnflow import models, paper
+    >>> models.count_tokens(paper.load().tokenizer, "the key to the cabinets")
+    7
+    """
+    return len(tokenize(tokenizer, text, limit=None, truncate=False).ids)
 
 
 def _check_surrogates(text: str) -> None:
@@ -154,9 +172,6 @@ def inner_tokenizer(tokenizer: Any) -> Any:
     return inner
 
 
-# ---- decoders --------------------------------------------------------------------------------
-
-
 def decoder_of(model: nn.Module) -> nn.Module:
     """Return the decoder of an encoder-decoder; the model itself without get_decoder."""
     part = getattr(model, "get_decoder", lambda: None)()
@@ -167,4 +182,4 @@ def decoder_limit(model: nn.Module) -> int | None:
     """Return how many tokens the decoder takes, its start token included; None if unlimited."""
     decoder = decoder_of(model)
     own = getattr(getattr(decoder, "config", None), "max_target_positions", None)  # of Whisper
-    return own if isinstance(own, int) else length_limit(decoder)
+    return own if isinstance(own, int) else token_limit(decoder)

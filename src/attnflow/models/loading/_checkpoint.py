@@ -1,20 +1,16 @@
 """Checkpoints: the files and config.json of a model in a folder or on the hub."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
 import pickle
 import re
+from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from attnflow.errors import AttnflowError, InputError, MissingDependencyError
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`'\"])")
 _LONGEST = 300  # characters of another package's message; chosen: some print long lists

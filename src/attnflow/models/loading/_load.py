@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import importlib.util
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -15,8 +16,6 @@ from attnflow.models.loading._quiet import quiet
 from attnflow.models.loading._trust import refuse_adapter, refuse_code, refuse_pickle
 
 if TYPE_CHECKING:
-    import os
-
     import torch
     from transformers import PreTrainedModel
 
@@ -125,9 +124,6 @@ def _check_device(device: object) -> None:
         ) from reason
 
 
-# ---- the model ------------------------------------------------------------------------------
-
-
 def _model(
     checkpoint: Checkpoint, *, allow_pickle: bool, remote_code: bool
 ) -> tuple[PreTrainedModel, tuple[str, ...]]:
@@ -199,9 +195,6 @@ def _from_pretrained(
 
 def _revision(checkpoint: Checkpoint) -> dict[str, Any]:
     return {} if checkpoint.revision is None else {"revision": checkpoint.revision}
-
-
-# ---- the tokenizer --------------------------------------------------------------------------
 
 
 def _tokenizer(checkpoint: Checkpoint, *, remote_code: bool) -> Any:

@@ -4,18 +4,13 @@ All three can run any code when they are loaded. transformers has options agains
 can be bypassed: an index or config may name a pickle even with use_safetensors=True.
 """
 
-from __future__ import annotations
-
 import importlib.util
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
 
 from attnflow.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from attnflow.models.loading._checkpoint import Checkpoint
+from attnflow.models.loading._checkpoint import Checkpoint
 
 _SAFE = ("model.safetensors", "model.safetensors.index.json")
 _PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json")

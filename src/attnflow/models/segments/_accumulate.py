@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from attnflow._internal import checks
 from attnflow.errors import InputError, UnsupportedModelError
+from attnflow.models._families import layer_count
 from attnflow.models._model import device_of, dtype_of, not_finite, not_normalized
-from attnflow.models.inputs import join_origins, name_positions
+from attnflow.models.capture import Call, Role
+from attnflow.models.inputs import Inputs, Positions, join_origins, name_positions
 from attnflow.models.segments._columns import Columns, segment_columns
-from attnflow.types import TokenAttention
+from attnflow.types import Origin, TokenAttention
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from numpy.typing import NDArray
     from torch import Tensor, nn
-
-    from attnflow.models.capture import Call, Role
-    from attnflow.models.inputs import Inputs, Positions
-    from attnflow.types import Origin
 
 # Largest error of the sum of a row of attention; chosen. Errors are 1e-6 in single precision. In
 # half precision R, the weights and the product are rounded, in bfloat16 by up to 2⁻⁸ each, so that
@@ -177,8 +174,6 @@ class RolloutAccumulator:
             settings["causal"] = not bool(source.triu(diagonal=1).any())
         return {**settings, "onto": 0, **columns.settings}
 
-    # ---- initialization ----------------------------------------------------------------------
-
     def _initialize(self, length: int) -> None:
         """Set R(0): for each position, one in the column of its segment."""
         targets, sources = self.inputs.targets, self.inputs.sources
@@ -194,9 +189,6 @@ class RolloutAccumulator:
         self._source = self._one_hot(sources, length, width, is_target=False)
         if targets is not None:
             self._target = self._one_hot(targets, self._target_length(), width, is_target=True)
-
-    def _segments_of(self, example: int) -> Any:
-        return self._segments[example if self._nested else 0]
 
     def _target_length(self) -> int:
         """Return the number of positions of the decoder's input."""
@@ -223,7 +215,8 @@ class RolloutAccumulator:
         for query in self._queries or ():
             if not 0 <= query < len(tokens):
                 raise InputError(f"queries must be 0 to {len(tokens) - 1}, got {query}")
-        self._columns.append(segment_columns(self._segments_of(example), tokens, origin, text))
+        segments = self._segments[example if self._nested else 0]
+        self._columns.append(segment_columns(segments, tokens, origin, text))
         self._origins.append(origin)
 
     def _one_hot(
@@ -277,8 +270,7 @@ def _layers_of(model: nn.Module) -> int | None:
     config = getattr(model, "config", None)
     if any(hasattr(config, name) for name in ("decoder_layers", "num_decoder_layers")):
         return None
-    layers = getattr(config, "num_hidden_layers", None)
-    return layers if isinstance(layers, int) and layers > 0 else None
+    return layer_count(model)
 
 
 def _real(rows: Tensor, positions: Positions) -> Tensor:

@@ -5,18 +5,15 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from attnflow._internal import checks
 from attnflow._internal.words import word_spans
 from attnflow.errors import InputError
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    from attnflow.types import Origin, Span
+from attnflow.types import Origin, Span
 
 Segments: TypeAlias = "Literal['tokens', 'words', 'lines', 'texts'] | Sequence[Span] | ArrayLike"
 

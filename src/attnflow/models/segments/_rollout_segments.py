@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from attnflow._internal import checks
 from attnflow.errors import InputError
 from attnflow.models._model import unwrap_compiled
 from attnflow.models.capture import capture_attention
-from attnflow.models.inputs import prepare
+from attnflow.models.inputs import ModelInput, prepare
 from attnflow.models.segments._accumulate import RolloutAccumulator
 from attnflow.models.segments._columns import SEPARATOR, Segments, join_texts
+from attnflow.types import TokenAttention
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from torch import nn
-
-    from attnflow.models.inputs import ModelInput
-    from attnflow.types import TokenAttention
 
 
 def rollout(

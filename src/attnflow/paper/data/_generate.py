@@ -76,22 +76,15 @@ def generate(
     the woman that the patents left still 1
     the company on the laws 1
     """
-    count = _non_negative(count, "count")
+    count = checks.as_int(count, "count", least=0)
     if attractors is not None:
-        attractors = _non_negative(attractors, "attractors")
+        attractors = checks.as_int(attractors, "attractors", least=0)
     if number not in (None, SINGULAR, PLURAL):
         raise InputError(
             f"number must be SINGULAR ({SINGULAR}), PLURAL ({PLURAL}) or None, got {number!r}"
         )
     rng = random.Random(seed)  # noqa: S311 (sentences, not secrets)
     return [_sentence(rng, attractors, number, nouns) for _ in range(count)]
-
-
-def _non_negative(value: int, name: str) -> int:
-    number = checks.as_int(value, name)
-    if number < 0:
-        raise InputError(f"{name} must be 0 or more, got {value}")
-    return number
 
 
 def _sentence(

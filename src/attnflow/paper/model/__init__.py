@@ -2,13 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from attnflow.paper.model._accuracy import (
-    Accuracy,
-    accuracy,
-    accuracy_of_ids,
-    by_attractors,
-    pad,
-)
+from attnflow.paper.model._accuracy import Accuracy, accuracy, accuracy_of_ids, by_attractors, pad
 from attnflow.paper.model._load import (
     CONFIG,
     SHIPPED,
@@ -19,15 +13,16 @@ from attnflow.paper.model._load import (
     model_files,
     require_packages,
 )
-from attnflow.paper.model._tokenizer import MASK, SPECIAL, Vocabulary, tokenizer
+from attnflow.paper.model._tokenizer import MASK, PAD, SPECIAL, Vocabulary, tokenizer
 
 if TYPE_CHECKING:
     from attnflow.paper.model._model import VerbNumberConfig, VerbNumberModel
 
 __all__ = [
-    "CONFIG", "MASK", "SHIPPED", "SPECIAL", "WEIGHTS", "WORDS", "Accuracy", "VerbNumberConfig",
-    "VerbNumberModel", "Vocabulary", "accuracy", "accuracy_of_ids", "by_attractors",
-    "is_verb_number", "load", "model_files", "pad", "require_packages", "tokenizer",
+    "CONFIG", "MASK", "PAD", "SHIPPED", "SPECIAL", "WEIGHTS", "WORDS", "Accuracy",
+    "VerbNumberConfig", "VerbNumberModel", "Vocabulary", "accuracy", "accuracy_of_ids",
+    "by_attractors", "is_verb_number", "load", "model_files", "pad", "require_packages",
+    "tokenizer",
 ]  # fmt: skip
 
 

@@ -139,11 +139,14 @@ def _plural_probabilities(model: nn.Module, rows: Sequence[list[int]]) -> Tensor
     return result
 
 
-def pad(rows: Sequence[list[int]]) -> tuple[Tensor, Tensor | None]:
-    """Return token ids (row, token) and their attention mask, None without padding."""
+def pad(rows: Sequence[list[int]], *, extra: int = 0) -> tuple[Tensor, Tensor | None]:
+    """Return token ids (row, token) and their attention mask, None without padding.
+
+    Every row gets `extra` padding tokens more than the longest row needs.
+    """
     import torch
 
-    width = max(map(len, rows))
+    width = max(map(len, rows)) + extra
     ids = torch.tensor([row + [_PAD_ID] * (width - len(row)) for row in rows])
     if all(len(row) == width for row in rows):
         return ids, None

@@ -5,8 +5,6 @@ at the start whose final embedding the classifier takes. The blocks are those of
 module imports torch and transformers.
 """
 
-from __future__ import annotations
-
 from typing import Any, cast
 
 import torch
@@ -21,9 +19,11 @@ LABELS = ("singular", "plural")
 
 
 class VerbNumberConfig(GPT2Config):
-    """The configuration of GPT-2 with the paper's sizes. Dropout is this project's choice.
+    """The configuration of GPT-2 with the paper's sizes.
 
     `gelu_pytorch_tanh` is the activation of GPT-2 (`gelu_new`), computed by one PyTorch kernel.
+    `blank_token_id` is the token that stands for no word: that of padding if tokens attended to
+    padding in training, else None.
     """
 
     model_type = "attnflow-verb-number"
@@ -42,6 +42,7 @@ class VerbNumberConfig(GPT2Config):
     bos_token_id: int | None = None
     eos_token_id: int | list[int] | None = None
     pad_token_id: int | None = 0
+    blank_token_id: int | None = None
     tie_word_embeddings: bool = False
 
     def __post_init__(self, **kwargs: Any) -> None:
@@ -65,7 +66,9 @@ class VerbNumberModel(GPT2PreTrainedModel):
 
     def __init__(self, config: VerbNumberConfig) -> None:
         super().__init__(config)
-        self.words = nn.Embedding(config.vocab_size, config.n_embd, padding_idx=config.pad_token_id)
+        # An embedding at `padding_idx` is not trained.
+        untrained = None if config.blank_token_id == config.pad_token_id else config.pad_token_id
+        self.words = nn.Embedding(config.vocab_size, config.n_embd, padding_idx=untrained)
         self.positions = nn.Embedding(config.n_positions, config.n_embd)
         self.drop = nn.Dropout(config.embd_pdrop)
         self.blocks = nn.ModuleList(GPT2Block(config, layer_idx=i) for i in range(config.n_layer))

@@ -20,7 +20,7 @@ Predicts from the words before a verb whether the verb is singular or plural: "t
 cabinets" → singular. It is the model of section 2 of Abnar & Zuidema, "Quantifying Attention Flow
 in Transformers" (ACL 2020): an encoder of 6 GPT-2 blocks without a causal mask, 8 heads, width 128,
 learned positions, a CLS token at the start, from which the classifier predicts, and the marker
-`<?>` at the position of the verb. Padding is masked. The weights are this project's own.
+`<?>` at the position of the verb. {padding} The weights are this project's own.
 
 - Vocabulary: {words:,} words and the special tokens. The tokenizer takes text as people type it;
   unknown words become [UNK].
@@ -49,9 +49,14 @@ _GENERATED_LIMIT = """\
 _CHOSEN_LIMIT = """\
 - The recipe was chosen on the validation split, so the accuracy there is slightly too high."""
 
+_MASKED_PADDING = "Padding is masked."
+_VISIBLE_PADDING = """In training, tokens
+attended to padding, so that its embedding means "no word here"; it is the blank of blank-out. In
+use, padding is masked."""
+
 _LIMITS = """\
 - [UNK] does not occur in training, since the sentences have no unknown words. Its embedding is
-  zero: it gives the model a position and nothing else. Training replaces words by [MASK].
+  zero: it gives the model a position and nothing else.{mask}
 - English, verbs in the present tense, and the form of the training sentences: lower case, rare
   words replaced by their part of speech (NN, NNS, NNP, JJ, …). All words outside the vocabulary
   become [UNK].
@@ -64,12 +69,16 @@ _TRAINING = """## Training
 minutes ({environment}). Trained on {natural:,} distinct prefixes in their natural mix and
 {attractors:,} with attractors. An epoch samples and augments them: nouns are swapped and change
 number, clauses are prepended, generated sentences are added. Validation and test prefixes never
-occur in training, neither as rows nor by augmentation. Masked language modelling is an auxiliary
-loss. The initial word embeddings come from co-occurrence counts; the saved weights are an
-exponential moving average.
+occur in training, neither as rows nor by augmentation. {losses} The initial word
+embeddings come from co-occurrence counts; the saved weights are an exponential moving average.
 """
 
-_LOSS = """The loss is the training loss with label smoothing. The final validation loss is {:.4f}.
+_MLM = "Masked language modelling is an auxiliary loss."
+_DISTILLATION = """The loss is
+{teacher:g} of the cross-entropy with the probabilities of a teacher, a model of the recipe
+`accurate`, and {labels:g} of that with the labels."""
+
+_LOSS = """The loss is the training loss. The final validation loss is {:.4f}.
 """
 
 _GENERATED = """## Data
@@ -105,9 +114,13 @@ def model_card(
     `weights_size` is in bytes; `environment` is what the last bits of the weights depend on.
     """
     parts = (
-        _MODEL.format(words=vocabulary_size - len(SPECIAL), size=weights_size / 1e6),
+        _MODEL.format(
+            words=vocabulary_size - len(SPECIAL),
+            size=weights_size / 1e6,
+            padding=_VISIBLE_PADDING if recipe.visible_padding else _MASKED_PADDING,
+        ),
         _accuracy_section(accuracies, splits),
-        _limits_section(accuracies, splits),
+        _limits_section(accuracies, splits, recipe),
         _training_section(splits, recipe, history, environment),
         _data_section(splits),
     )
@@ -139,7 +152,7 @@ def _accuracy_section(accuracies: Accuracies, splits: Splits) -> str:
     return "\n".join((_ACCURACY, by_split, _BY_ATTRACTORS, by_attractors, *counted))
 
 
-def _limits_section(accuracies: Accuracies, splits: Splits) -> str:
+def _limits_section(accuracies: Accuracies, splits: Splits, recipe: Recipe) -> str:
     lines = ["## Limits", "", _GENERATED_LIMIT if splits.generated else _CHOSEN_LIMIT]
     for name, count, a in _by_attractors(accuracies, splits):
         if a.distinct < _LOW_ACCURACY and a.count >= _MIN_PREFIXES:
@@ -148,7 +161,8 @@ def _limits_section(accuracies: Accuracies, splits: Splits) -> str:
                 f"- With {count} attractor{'' if count == 1 else 's'} ({name}) the accuracy is "
                 f"{a.distinct:.2f} on {a.count:,} prefixes{chance}."
             )
-    return "\n".join((*lines, _LIMITS))
+    mask = " Training replaces words by [MASK]." if recipe.mask_prob else ""
+    return "\n".join((*lines, _LIMITS.format(mask=mask)))
 
 
 def _training_section(
@@ -156,8 +170,16 @@ def _training_section(
 ) -> str:
     data = "" if splits.generated else "--data DIR "
     seed = f" --seed {recipe.seed}" if recipe.seed else ""
+    teacher, labels = recipe.teacher_weight, 1 - recipe.teacher_weight
+    name = "" if splits.generated or teacher else " --recipe accurate"
+    dropout = ""
+    if teacher and recipe.attn_dropout != Recipe().attn_dropout:
+        dropout = f" --attention-dropout {recipe.attn_dropout:g}"
+    losses = [_DISTILLATION.format(teacher=teacher, labels=labels)] if teacher else []
+    losses += [_MLM] if recipe.mlm_weight else []
     text = _TRAINING.format(
-        options=f"{data}--out FOLDER{seed} --epochs {recipe.epochs}",
+        options=f"{data}--out FOLDER{name}{seed}{dropout} --epochs {recipe.epochs}",
+        losses=" ".join(losses),
         epochs=recipe.epochs,
         minutes=max(1, round(sum(epoch.seconds for epoch in history) / 60)),
         environment=environment,

@@ -15,8 +15,9 @@ from attnflow.paper.training._state import EpochLog, EpochProgress, TrainingStat
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from torch import Tensor
+    from torch import Tensor, nn
 
+    from attnflow.paper.data import Splits
     from attnflow.paper.training._recipe import Recipe
 
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # the state of AdamW for a parameter
@@ -31,7 +32,7 @@ _Record = TypeVar("_Record", EpochLog, EpochProgress)
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """The content of a checkpoint; `data` is the digest of the splits."""
+    """The content of a checkpoint; `data` is the digest of the splits and of the teacher."""
 
     path: Path
     recipe: dict[str, Any]
@@ -56,8 +57,8 @@ class Checkpoint:
             )
         if self.data != data:
             raise InputError(
-                f"{self.path} belongs to a run with other data. Choose another folder, or the same "
-                "data to resume"
+                f"{self.path} belongs to a run with other data or another teacher. Choose another "
+                "folder, or the same data and teacher to resume"
             )
         if self.threads != threads:
             raise InputError(
@@ -182,6 +183,13 @@ def _check_tensors(state: TrainingState, checkpoint: Checkpoint) -> None:
                 f"{checkpoint.path} belongs to another architecture: expected {name} "
                 f"{types.get(name, 'missing')}, got {found.get(name, 'missing')}. {_RESTART}"
             )
+
+
+def run_digest(splits: Splits, teacher: nn.Module | None) -> str:
+    """Return a hash of what a run is trained on: the splits, and the weights of the teacher."""
+    if teacher is None:
+        return splits.digest
+    return _digest(splits.digest, teacher.state_dict())
 
 
 def _digest(info: str, tensors: Mapping[str, Tensor]) -> str:

@@ -105,9 +105,12 @@ class TrainingData:
 
 
 def batches(
-    prefixes: Sequence[EncodedPrefix], size: int, rng: random.Random
+    prefixes: Sequence[EncodedPrefix], size: int, rng: random.Random, *, padding: int = 0
 ) -> Iterator[tuple[Tensor, Tensor | None, Tensor]]:
-    """Yield ids, attention mask and labels of batches of similar length in random order."""
+    """Yield ids, attention mask and labels of batches of similar length in random order.
+
+    Up to `padding` columns of padding, a random number, are added to each batch.
+    """
     import torch
 
     groups: list[list[EncodedPrefix]] = []
@@ -116,4 +119,6 @@ def batches(
         groups += [part[i : i + size] for i in range(0, len(part), size)]
     rng.shuffle(groups)
     for group in groups:
-        yield (*pad([ids for ids, _ in group]), torch.tensor([label for _, label in group]))
+        extra = rng.randint(0, padding)
+        rows = [ids for ids, _ in group]
+        yield (*pad(rows, extra=extra), torch.tensor([label for _, label in group]))

@@ -18,6 +18,7 @@ else:
 
 CARD = "README.md"
 CHECKPOINT = "checkpoint.safetensors"  # only for resuming
+TEACHER = "teacher"  # the folder of a teacher that was trained for this run
 _LOCK = ".lock"
 _FILES = {WEIGHTS, CONFIG, WORDS, CARD, CHECKPOINT}
 
@@ -42,6 +43,8 @@ def check_folder(folder: Path) -> None:
     if not folder.is_dir():
         raise InputError(f"expected a folder, got the file {folder}")
     names = {path.name for path in folder.iterdir() if not _is_draft(path.name)} - {_LOCK}
+    if (folder / TEACHER / CHECKPOINT).exists():
+        names -= {TEACHER}
     if CHECKPOINT in names:
         names -= _FILES
     if names:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 import torch
 from torch import Tensor, nn
 
-from attnflow.paper.model import MASK, SPECIAL, VerbNumberConfig, VerbNumberModel
+from attnflow.paper.model import MASK, PAD, SPECIAL, VerbNumberConfig, VerbNumberModel
 from attnflow.paper.training._dataset import TrainingData, batches
 from attnflow.paper.training._embeddings import cooccurrence_embeddings
 from attnflow.paper.training._state import EpochProgress, StepLog, TrainingState
@@ -33,41 +33,70 @@ _MIN_LR_RATIO = 0.01
 
 
 class TrainingModel(nn.Module):
-    """The model, and the bias of its masked language modelling head; only the model is saved."""
+    """The model, and the bias of a masked language modelling head; only the model is saved."""
 
-    def __init__(self, model: VerbNumberModel) -> None:
+    def __init__(self, model: VerbNumberModel, *, mlm: bool) -> None:
         super().__init__()
         self.model = model
-        self.bias = nn.Parameter(torch.zeros(model.config.vocab_size))
+        self.bias = nn.Parameter(torch.zeros(model.config.vocab_size)) if mlm else None
 
     def losses(
-        self, ids: Tensor, mask: Tensor | None, labels: Tensor, recipe: Recipe
+        self,
+        ids: Tensor,
+        mask: Tensor | None,
+        labels: Tensor,
+        recipe: Recipe,
+        teacher: Tensor | None = None,
     ) -> tuple[Tensor, Tensor, int]:
         """Return the classification loss, the masked language modelling loss, and correct labels.
 
-        The head of masked language modelling shares the word embeddings.
+        `teacher` contains the teacher's probabilities (sentence, number). The head of masked
+        language modelling shares the word embeddings.
         """
         model = self.model
         masked = (torch.rand(ids.shape) < recipe.mask_prob) & (ids >= len(SPECIAL))
-        hidden = model.hidden(model.words(ids.masked_fill(masked, SPECIAL.index(MASK))), mask)
+        visible = None if recipe.visible_padding else mask
+        hidden = model.hidden(model.words(ids.masked_fill(masked, SPECIAL.index(MASK))), visible)
         logits = model.classifier(hidden[:, 0])
         loss = nn.functional.cross_entropy(logits, labels, label_smoothing=recipe.label_smoothing)
+        if teacher is not None:
+            distillation = nn.functional.cross_entropy(logits, teacher)
+            loss = (1 - recipe.teacher_weight) * loss + recipe.teacher_weight * distillation
         correct = int((logits.detach().argmax(-1) == labels).sum())
-        if not (recipe.mlm_weight and masked.any()):
+        if self.bias is None or not masked.any():
             return loss, torch.zeros(()), correct
         words = hidden[masked] @ model.words.weight.T + self.bias  # (masked token, vocabulary)
         return loss, nn.functional.cross_entropy(words, ids[masked]), correct
 
+    def squares(self) -> Tensor:
+        """Return the sum of squares of all matrices of the model, embeddings included."""
+        matrices = [p for p in self.model.parameters() if p.ndim > 1]
+        return torch.stack([matrix.square().sum() for matrix in matrices]).sum()
 
-def new_state(data: TrainingData, recipe: Recipe) -> TrainingState:
+
+def new_state(
+    data: TrainingData, recipe: Recipe, teacher: nn.Module | None = None
+) -> TrainingState:
     """Return the state before the first step; the averaged weights start as the weights."""
     _ = torch.manual_seed(recipe.seed)
     config = VerbNumberConfig(
-        vocab_size=len(data.vocabulary), resid_pdrop=recipe.dropout, embd_pdrop=recipe.dropout
+        vocab_size=len(data.vocabulary),
+        attn_pdrop=recipe.attn_dropout,
+        resid_pdrop=recipe.resid_dropout,
+        embd_pdrop=recipe.embd_dropout,
+        blank_token_id=SPECIAL.index(PAD) if recipe.visible_padding else None,
     )
-    model, ema_model = (TrainingModel(VerbNumberModel(config)) for _ in range(2))
+    mlm = recipe.mlm_weight > 0
+    model, ema_model = (TrainingModel(VerbNumberModel(config), mlm=mlm) for _ in range(2))
+    if recipe.init_std is not None:
+        for parameter in model.model.parameters():
+            if parameter.ndim > 1:
+                # TensorFlow's truncated normal distribution, which the paper's code uses, ends at
+                # two standard deviations.
+                limit = 2 * recipe.init_std
+                _ = nn.init.trunc_normal_(parameter, std=recipe.init_std, a=-limit, b=limit)
     embeddings = cooccurrence_embeddings(
-        data.texts, data.vocabulary, config.n_embd, seed=recipe.seed, std=recipe.init_std
+        data.texts, data.vocabulary, config.n_embd, seed=recipe.seed, std=recipe.embedding_std
     )
     with torch.no_grad():
         # The special tokens do not occur in texts.
@@ -75,7 +104,7 @@ def new_state(data: TrainingData, recipe: Recipe) -> TrainingState:
     _ = ema_model.load_state_dict(model.state_dict())
     total_steps = recipe.epochs * math.ceil(len(data.epoch(recipe, 0)) / recipe.batch_size)
     optimizer = _new_optimizer(model, recipe)
-    return TrainingState(recipe, data, model, ema_model, optimizer, total_steps, [])
+    return TrainingState(recipe, data, model, ema_model, optimizer, total_steps, [], teacher)
 
 
 def run_epoch(
@@ -97,13 +126,17 @@ def run_epoch(
     if state.rng_state is not None:
         torch.set_rng_state(state.rng_state)
     _ = state.model.train()
-    remaining = itertools.islice(batches(prefixes, recipe.batch_size, order), progress.steps, None)
-    for ids, mask, labels in remaining:
+    padded = batches(prefixes, recipe.batch_size, order, padding=recipe.visible_padding)
+    for ids, mask, labels in itertools.islice(padded, progress.steps, None):
         for group in state.optimizer.param_groups:
             group["lr"] = _learning_rate(state.step, state.total_steps, recipe)
-        loss, mlm_loss, correct = state.model.losses(ids, mask, labels, recipe)
+        teacher = _probabilities(state.teacher, ids, mask)
+        loss, mlm_loss, correct = state.model.losses(ids, mask, labels, recipe, teacher)
+        total_loss = loss + recipe.mlm_weight * mlm_loss
+        if recipe.l2_penalty:
+            total_loss = total_loss + recipe.l2_penalty * state.model.squares()
         state.optimizer.zero_grad()
-        _ = (loss + recipe.mlm_weight * mlm_loss).backward()
+        _ = total_loss.backward()
         _ = nn.utils.clip_grad_norm_(weights, _MAX_GRAD_NORM)
         _ = state.optimizer.step()
         # A lower decay at the start: the average soon forgets the initial weights.
@@ -126,6 +159,13 @@ def run_epoch(
             raise TrainingInterruptedError
     state.progress, state.rng_state = EpochProgress(), None
     return progress.loss_sum / len(prefixes)
+
+
+def _probabilities(teacher: nn.Module | None, ids: Tensor, mask: Tensor | None) -> Tensor | None:
+    if teacher is None:
+        return None
+    with torch.no_grad():
+        return teacher(input_ids=ids, attention_mask=mask).logits.softmax(-1)
 
 
 def _new_optimizer(model: nn.Module, recipe: Recipe) -> torch.optim.AdamW:

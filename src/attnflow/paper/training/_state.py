@@ -19,7 +19,8 @@ class StepLog:
     """The progress after an optimizer step.
 
     Loss and accuracy are means over the epoch so far, on augmented and masked sentences and with
-    dropout. The accuracy is therefore below that on the sentences themselves.
+    dropout. The accuracy is therefore below that on the sentences themselves. `teacher` says
+    whether it is the teacher that is trained.
     """
 
     epoch: int
@@ -28,6 +29,7 @@ class StepLog:
     steps: int
     loss: float
     accuracy: float
+    teacher: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,7 @@ class TrainingState:
     optimizer: torch.optim.AdamW
     total_steps: int
     history: list[EpochLog]
+    teacher: nn.Module | None = None  # in evaluation mode; not part of a checkpoint
     step: int = 0
     progress: EpochProgress = EpochProgress()
     rng_state: Tensor | None = None  # of torch, if the run stopped within an epoch

@@ -1,5 +1,9 @@
 """Training the verb-number model: seeded, a checkpoint after every epoch, resumable.
 
+A recipe with a teacher is knowledge distillation (Hinton et al., 2015,
+https://arxiv.org/abs/1503.02531): the teacher is another verb-number model with the same
+vocabulary.
+
 Every epoch seeds its sampling, augmentation and dropout with the seed of the run and the number of
 the epoch. Between epochs the state of a run is therefore its weights, their average and the
 moments of the optimizer, and a run that was killed and resumed ends with the same weights as an
@@ -20,17 +24,23 @@ from attnflow.errors import InputError
 from attnflow.paper.data import Splits
 from attnflow.paper.model import WEIGHTS, accuracy_of_ids, load, model_files, require_packages
 from attnflow.paper.training._card import model_card
-from attnflow.paper.training._checkpoint import read_checkpoint, restore, write_checkpoint
+from attnflow.paper.training._checkpoint import (
+    read_checkpoint,
+    restore,
+    run_digest,
+    write_checkpoint,
+)
 from attnflow.paper.training._dataset import TrainingData
 from attnflow.paper.training._evaluation import Accuracies, evaluate
 from attnflow.paper.training._folder import (
     CARD,
     CHECKPOINT,
+    TEACHER,
     check_folder,
     locked_folder,
     replace_file,
 )
-from attnflow.paper.training._recipe import Recipe
+from attnflow.paper.training._recipe import ACCURATE_RECIPE, Recipe
 from attnflow.paper.training._state import EpochLog, StepLog, TrainingState
 
 if TYPE_CHECKING:
@@ -51,6 +61,7 @@ def train(
     folder: PathLike,
     *,
     recipe: Recipe | None = None,
+    teacher: PathLike | None = None,
     threads: int | None = None,
     on_step: Callable[[StepLog], None] = lambda _: None,
     on_epoch: Callable[[EpochLog], None] = lambda _: None,
@@ -69,6 +80,9 @@ def train(
         or a folder that another run is using is an InputError, and its files are unchanged.
     recipe
         The settings; None is the recipe of the shipped model.
+    teacher
+        The folder of the teacher's model, if the recipe has a teacher. None trains it first, with
+        `ACCURATE_RECIPE` and the same seed, in the folder `teacher` of `folder`.
     threads
         For torch; None keeps the current number. Another number may change the last bits.
     on_step
@@ -89,24 +103,50 @@ def train(
             f"expected sentences for training and validation, got {len(splits.train)} and "
             f"{len(splits.validation)}. Pass more data"
         )
+    if teacher is not None and not recipe.teacher_weight:
+        raise InputError("this recipe has no teacher (teacher_weight 0); leave teacher out")
     check_folder(folder)
+    loaded = None if teacher is None else load(teacher)  # before anything is written
     with _torch_threads(threads) as count, locked_folder(folder):
-        state = _start(folder / CHECKPOINT, splits, recipe, count)
+        if recipe.teacher_weight and loaded is None:
+            loaded = train(
+                splits,
+                folder / TEACHER,
+                recipe=replace(ACCURATE_RECIPE, seed=recipe.seed),
+                on_step=lambda log: on_step(replace(log, teacher=True)),
+                on_epoch=on_epoch,
+            ).loaded
+        state = _start(folder / CHECKPOINT, splits, recipe, loaded, count)
         _run_epochs(state, folder / CHECKPOINT, splits, count, on_step, on_epoch)
         return _finish(folder, state, splits, count)
 
 
-def _start(path: Path, splits: Splits, recipe: Recipe, threads: int) -> TrainingState:
+def _start(
+    path: Path, splits: Splits, recipe: Recipe, teacher: Loaded | None, threads: int
+) -> TrainingState:
     """Return the state before the first step, or that of a checkpoint."""
     from attnflow.paper.training._loop import new_state  # noqa: PLC0415 - imports torch
 
-    checkpoint = read_checkpoint(path) if path.exists() else None
-    if checkpoint is not None:
-        checkpoint.check(recipe, splits.digest, threads)
-    state = new_state(TrainingData.from_splits(splits), recipe)
-    if checkpoint is not None:
+    data = TrainingData.from_splits(splits)
+    if teacher is not None:
+        _check_vocabulary(teacher, data)
+    state = new_state(data, recipe, None if teacher is None else teacher.model)
+    if path.exists():
+        checkpoint = read_checkpoint(path)
+        checkpoint.check(recipe, run_digest(splits, state.teacher), threads)
         restore(state, checkpoint)
     return state
+
+
+def _check_vocabulary(teacher: Loaded, data: TrainingData) -> None:
+    words = data.vocabulary.words
+    found = teacher.tokenizer.convert_ids_to_tokens(range(len(teacher.tokenizer)))
+    if tuple(found[: len(words)]) != words:
+        raise InputError(
+            f"the teacher has another vocabulary: expected the {len(words)} words of the training "
+            f"sentences in the same order, got {len(found)} words. Pass a teacher that was trained "
+            "on the same data"
+        )
 
 
 def _run_epochs(
@@ -124,7 +164,7 @@ def _run_epochs(
         run_epoch,
     )
 
-    encode, data_digest = state.data.vocabulary.encode, splits.digest
+    encode, data_digest = state.data.vocabulary.encode, run_digest(splits, state.teacher)
     natural, attractors = splits.validation, splits.attractor_validation
     natural_ids, attractor_ids = ([encode(p.words) for p in part] for part in (natural, attractors))
     while len(state.history) < state.recipe.epochs:

@@ -80,7 +80,5 @@ def from_library_error(error: InputError | UnsupportedModelError) -> ErrorRespon
 def internal_error() -> ErrorResponse:
     """Return the response for an unexpected exception, whose details are in the log only."""
     return ErrorResponse(
-        500,
-        "internal",
-        "unexpected internal error; the output of the app has the details",
+        500, "internal", "unexpected internal error; the output of the app has the details"
     )

@@ -22,16 +22,15 @@ class File:
 
 
 def files() -> dict[str, File]:
-    """Return address → file. No part of an address is ever used as a path.
-
-    >>> files()["/"].type
-    'text/html; charset=utf-8'
-    """
+    """Return address → file. No part of an address is ever used as a path."""
     names = {
         "/": "app.html",
         **{f"/page/{name}": name for name in ("app.js", "app.css", "widget.js")},
     }
-    return {address: _file(name) for address, name in names.items()}
+    return {
+        address: make_file(static_file(name), name.rpartition(".")[2])
+        for address, name in names.items()
+    }
 
 
 def make_file(text: str, suffix: str) -> File:
@@ -39,7 +38,3 @@ def make_file(text: str, suffix: str) -> File:
     content = text.encode()
     tag = hashlib.blake2b(content, digest_size=8).hexdigest()
     return File(content, _TYPES[suffix], f'"{tag}"')
-
-
-def _file(name: str) -> File:
-    return make_file(static_file(name), name.rpartition(".")[2])

@@ -54,10 +54,7 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
         status: {"model": ErrorBody, "description": _STATUSES[status]} for status in statuses
     }
     if 503 in responses:
-        wait = {
-            "schema": {"type": "integer"},
-            "description": "Seconds to wait before a retry.",
-        }
+        wait = {"schema": {"type": "integer"}, "description": "Seconds to wait before a retry."}
         responses[503]["headers"] = {"Retry-After": wait}
     return responses
 

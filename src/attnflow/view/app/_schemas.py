@@ -40,8 +40,7 @@ class ExplainRequest(BaseModel):
         "the model's prediction.",
     )
     replace: _Index | _Name = Field(
-        "unk",
-        description="Replacement of a blanked-out token: unk, mask, pad or a token id.",
+        "unk", description="Replacement of a blanked-out token: unk, mask, pad or a token id."
     )
     page: bool = Field(
         default=False, description="Whether the response includes the data of the interactive page."

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from attnflow.errors import InputError
 from attnflow.models import Loaded
-from attnflow.view.app._create import create_app, require_packages
+from attnflow.view.app._create import create_app
 from attnflow.view.app._limits import Limits
 from attnflow.view.app._security import ANY_ADDRESS, LOOPBACK
 
@@ -51,10 +51,11 @@ def serve(
     on_ready
         Called with the URL of the app once it listens.
     """
-    require_packages()
     app = create_app(models, limits=limits, hosts=(*LOOPBACK, host, *hosts))
     with bind_socket(host, port) as sock:
-        address = _address(sock)
+        name, number = str(sock.getsockname()[0]), sock.getsockname()[1]
+        shown = ANY_ADDRESS.get(name, name)
+        address = f"http://{f'[{shown}]' if ':' in shown else shown}:{number}/"
         if on_ready is not None:
             on_ready(address)
         if open_browser:
@@ -104,12 +105,6 @@ def _port_error(host: str, port: int, reason: Exception) -> InputError:
     else:
         why, advice = f"cannot be opened: {reason}", "use 127.0.0.1 and a port up to 65535"
     return InputError(f"port {port} of {host} {why}; {advice}")
-
-
-def _address(sock: socket.socket) -> str:
-    host, port = str(sock.getsockname()[0]), sock.getsockname()[1]
-    shown = ANY_ADDRESS.get(host, host)
-    return f"http://{f'[{shown}]' if ':' in shown else shown}:{port}/"
 
 
 def _run(app: Any, sock: socket.socket) -> None:
