@@ -104,7 +104,7 @@ def test_numpy_strings_become_plain_ones():
 
 
 @pytest.mark.parametrize("value", [1.0, "1", [True], [0.5], None, [[1]]])
-def test_what_is_not_whole_numbers_is_refused(value: Any):
+def test_values_that_are_not_integers_are_refused(value: Any):
     with pytest.raises(af.InputError, match=r"queries must be integers, got .*"):
         _ = checks.as_ints(value, "queries")
 
@@ -171,7 +171,9 @@ def test_a_foreign_npz_needs_only_weights(tmp_path: Path):
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_a_file_without_what_is_wanted_says_what_it_holds(tmp_path: Path, suffix: str):
+def test_a_file_without_the_required_arrays_raises_an_error_with_its_content(
+    tmp_path: Path, suffix: str
+):
     path = tmp_path / f"a{suffix}"
     attention().save(path)
     with pytest.raises(af.InputError, match=r"expected scores,.*, got causal, tokens, weights"):
@@ -179,7 +181,7 @@ def test_a_file_without_what_is_wanted_says_what_it_holds(tmp_path: Path, suffix
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_scores_and_graphs_are_told_from_attention(tmp_path: Path, suffix: str):
+def test_scores_and_graphs_are_distinguished_from_attention(tmp_path: Path, suffix: str):
     path = tmp_path / f"a{suffix}"
     af.raw(attention()).save(path)
     with pytest.raises(af.InputError, match=r"file of TokenAttention: TokenAttention\.load"):
@@ -253,7 +255,7 @@ def test_a_single_array_under_the_name_npz_is_refused(tmp_path: Path):
         _ = af.Attention.load(path)
 
 
-def test_a_zip_of_other_things_is_refused(tmp_path: Path):
+def test_a_zip_of_other_files_is_refused(tmp_path: Path):
     path = tmp_path / "a.npz"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("weights", "not an array")

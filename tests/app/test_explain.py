@@ -39,7 +39,7 @@ def test_the_answer_is_the_document_of_the_command(client: Client, verb_number: 
     assert ExplainResponse.model_validate(answer.json()).prediction.label == "singular"
 
 
-def test_the_page_comes_along_where_it_is_asked_for(client: Client, verb_number: Loaded) -> None:
+def test_the_page_is_included_on_request(client: Client, verb_number: Loaded) -> None:
     app = client()
     with_page = app.post("/api/explain", json={"text": TEXT, "page": True}).json()
     without = app.post("/api/explain", json={"text": TEXT}).json()
@@ -48,7 +48,7 @@ def test_the_page_comes_along_where_it_is_asked_for(client: Client, verb_number:
     assert with_page == without
 
 
-def test_settings_are_those_asked_for(client: Client) -> None:
+def test_settings_are_those_of_the_request(client: Client) -> None:
     asked = {"layer": 2, "query": 3, "target": "plural", "replace": "pad", "model": "verb-number"}
     settings = client().post("/api/explain", json={"text": TEXT, **asked}).json()["settings"]
     assert (settings["layer"], settings["query"]) == (2, 3)
@@ -83,9 +83,9 @@ def test_the_first_model_is_the_default(client: Client, verb_number: Loaded) -> 
         ({"text": TEXT, "query": 7}, "input", "7"),
         ({"text": TEXT, "target": "neither"}, "input", "neither"),
         ({"text": TEXT, "replace": "nothing"}, "input", "nothing"),
-        ({"text": ""}, "input", "has no tokens"),
-        ({"text": " \n"}, "input", "has no tokens"),
-        ({"text": "\ud800"}, "input", "half of a character"),
+        ({"text": ""}, "input", "expected a text with at least one word"),
+        ({"text": " \n"}, "input", "expected a text with at least one word"),
+        ({"text": "\ud800"}, "input", "a lone surrogate"),
         (
             {"text": TEXT, "model": "/etc/passwd"},
             "unknown_model",
@@ -99,7 +99,7 @@ def test_the_first_model_is_the_default(client: Client, verb_number: Loaded) -> 
         ({"text": "the " * 63}, "too_many_tokens", "the model takes at most 64 tokens"),
     ],
 )
-def test_bad_input_says_what_came_and_what_to_do(
+def test_bad_input_is_an_error_with_the_value_and_the_fix(
     client: Client, body: object, code: str, said: str
 ) -> None:
     content = json.dumps(body)
@@ -143,7 +143,7 @@ def test_addresses_and_methods_that_there_are_not(
 
 
 @pytest.mark.parametrize("path", ["/api/explain", "/api/explain/stream"])
-def test_an_unexpected_error_tells_the_log_all_and_the_client_nothing(
+def test_an_unexpected_error_is_logged_and_hidden_from_the_client(
     client: Client,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
@@ -175,7 +175,7 @@ def test_an_error_outside_of_the_work_is_an_answer_too(
     assert "a secret" in caplog.text
 
 
-def test_a_stream_tells_of_the_progress_and_then_the_same_answer(client: Client) -> None:
+def test_a_stream_reports_progress_and_then_the_same_answer(client: Client) -> None:
     app = client()
     streamed = app.post("/api/explain/stream", json={"text": TEXT})
     assert streamed.headers["content-type"] == "application/x-ndjson"
@@ -190,7 +190,7 @@ def test_a_stream_tells_of_the_progress_and_then_the_same_answer(client: Client)
 
 
 @pytest.mark.parametrize("page", [False, True])
-def test_steps_are_told_up_to_the_last(verb_number: Loaded, page: bool) -> None:
+def test_steps_are_reported_up_to_the_last(verb_number: Loaded, page: bool) -> None:
     question = ExplainRequest.model_validate({"model": "verb-number", "text": TEXT, "page": page})
     told: list[JobProgress] = []
     _ = compute(question, verb_number, Limits(), told.append)
@@ -204,7 +204,7 @@ def test_steps_are_told_up_to_the_last(verb_number: Loaded, page: bool) -> None:
     assert (set(counts[7:]) == {steps}) == page
 
 
-def test_a_page_that_nobody_waits_for_is_not_worked_out(verb_number: Loaded) -> None:
+def test_a_page_is_not_computed_for_a_cancelled_job(verb_number: Loaded) -> None:
     question = ExplainRequest.model_validate({"model": "verb-number", "text": TEXT, "page": True})
     told: list[JobProgress] = []
 
@@ -239,6 +239,6 @@ def test_a_model_is_left_as_it_was(client: Client) -> None:
     assert not own.model.training
 
 
-def test_an_error_of_the_library_is_told_whole() -> None:
+def test_an_error_of_the_library_is_returned_in_full() -> None:
     said = "layer is 9; layers are 1 to 6, or pass truncate=True to cut it off there"
     assert str(from_library_error(InputError(said))) == said

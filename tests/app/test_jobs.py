@@ -204,7 +204,7 @@ def test_one_model_works_on_one_text_at_a_time(served: Any, gated: Any) -> None:
         assert {each.result().status_code for each in asked} == {200}
 
 
-def test_an_app_that_stops_tells_who_waits(served: Any, gated: Any) -> None:
+def test_shutdown_sends_an_error_to_waiting_requests(served: Any, gated: Any) -> None:
     server = served({"slow": gated.loaded}, work=1)
     with ThreadPoolExecutor(2) as threads:
         working = threads.submit(server.post, {"text": "one"})

@@ -51,7 +51,7 @@ _GOOD, _BAD = GenerationMode.POSITIVE, GenerationMode.NEGATIVE
         ("GET", "/api/health", _GOOD),
     ],
 )
-def test_whatever_is_asked_the_answer_is_as_described(
+def test_every_response_matches_the_schema(
     described: Any, method: str, path: str, mode: GenerationMode
 ) -> None:
     operation = described[path][method]
@@ -70,7 +70,7 @@ def test_whatever_is_asked_the_answer_is_as_described(
         assert (200 in statuses) == (mode is _GOOD)
 
 
-def test_the_list_of_operations_is_whole(described: Any) -> None:
+def test_the_list_of_operations_is_complete(described: Any) -> None:
     found = {each.ok().label for each in described.get_all_operations()}
     assert found == {
         "POST /api/explain", "POST /api/explain/stream", "GET /api/models", "GET /api/health",

@@ -120,7 +120,7 @@ def test_refusals_have_the_headers_too(client: Client) -> None:
         assert answer.headers["cache-control"] == "no-store"
 
 
-def test_results_are_kept_by_nobody_and_files_are_asked_for_anew(client: Client) -> None:
+def test_results_are_not_cached_and_files_are_revalidated(client: Client) -> None:
     app = client()
     answer = app.post("/api/explain", json={"text": TEXT})
     assert answer.headers["cache-control"] == "no-store"
@@ -156,7 +156,7 @@ def test_the_apps_own_page_can_post(client: Client) -> None:
     assert client().post("/api/explain", json={"text": TEXT}, headers=headers).status_code == 200
 
 
-def test_nobody_is_told_that_other_sites_may_ask(client: Client) -> None:
+def test_no_response_allows_other_origins(client: Client) -> None:
     asks = {
         "origin": "https://evil.example",
         "access-control-request-method": "POST",

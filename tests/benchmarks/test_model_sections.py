@@ -23,7 +23,7 @@ def benchmarks(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
             del sys.modules[name]
 
 
-def test_segment_rollout_tells_the_memory_of_the_call_and_of_the_process(
+def test_segment_rollout_reports_the_memory_of_the_call_and_of_the_process(
     benchmarks: Any, monkeypatch: pytest.MonkeyPatch
 ):
     part, timing, plan = map(benchmarks, ("segment_rollout", "timing", "plan"))
@@ -50,7 +50,7 @@ def test_a_quick_run_measures_no_model(benchmarks: Any):
     ]
 
 
-def test_the_papers_tables_tell_their_time_and_the_share_of_rollout_and_flow(
+def test_the_papers_tables_report_their_time_and_the_share_of_rollout_and_flow(
     benchmarks: Any, monkeypatch: pytest.MonkeyPatch
 ):
     part, plan = map(benchmarks, ("paper_tables", "plan"))
@@ -66,7 +66,7 @@ def test_the_papers_tables_tell_their_time_and_the_share_of_rollout_and_flow(
     assert finding.beside == "20% of it in rollout and flow"
 
 
-def test_the_app_under_load_tells_latency_errors_and_memory(
+def test_the_app_under_load_reports_latency_errors_and_memory(
     benchmarks: Any, monkeypatch: pytest.MonkeyPatch
 ):
     part = benchmarks("app_load")
@@ -80,7 +80,7 @@ def test_the_app_under_load_tells_latency_errors_and_memory(
         assert f"| {what} | " in table
 
 
-def test_the_page_in_a_browser_tells_first_picture_and_hover(benchmarks: Any):
+def test_the_page_in_a_browser_reports_first_picture_and_hover(benchmarks: Any):
     part = benchmarks("page_speed")
     if not part.is_possible():
         pytest.skip("there is no Chromium here; ATTNFLOW_CHROMIUM may name one")

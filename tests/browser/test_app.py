@@ -50,7 +50,7 @@ def test_an_answer_is_shown_below_the_heading_of_the_app(app: Any, attention: An
     assert page.locator("#result h3").count() == 3
 
 
-def test_only_what_the_network_does_is_told_as_an_app_that_does_not_answer(
+def test_only_network_errors_are_shown_as_an_app_that_does_not_respond(
     app: Any, attention: Any
 ) -> None:
     said = []

@@ -96,7 +96,7 @@ def test_help_is_that_of_the_view(view: Any, attention: Any, shown: str) -> None
         assert seen.page.locator(".panels").get_attribute("aria-label").endswith(help_text)
 
 
-def test_the_table_stands_apart_from_the_controls(view: Any, attention: Any) -> None:
+def test_the_table_is_separated_from_the_controls(view: Any, attention: Any) -> None:
     seen = view(attention, state="view=table")
     above, below = (seen.page.locator(each).bounding_box() for each in (".toolbar", ".table"))
     assert below["y"] - above["y"] - above["height"] == 16

@@ -36,7 +36,7 @@ def _saved(seen: Any, name: str) -> tuple[str, bytes]:
 
 
 @pytest.mark.parametrize("shown", ["graph", "heatmap", "text"])
-def test_svg_is_a_whole_picture_with_the_tokens(view: Any, attention: Any, shown: str) -> None:
+def test_svg_is_a_complete_picture_with_the_tokens(view: Any, attention: Any, shown: str) -> None:
     seen = view(attention, state=f"view={shown}&layer=2")
     name, content = _saved(seen, "SVG")
     assert name == f"attnflow-{shown}-layer-2.svg"

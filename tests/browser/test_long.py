@@ -51,7 +51,7 @@ def test_panels_out_of_sight_are_drawn_when_they_come_into_sight(view: Any, html
     assert "position 0 only" in seen.notes("flow")
 
 
-def test_zoom_makes_room_for_labels_and_scrolls(view: Any, html: str) -> None:
+def test_zoom_makes_space_for_labels_and_scrolls(view: Any, html: str) -> None:
     seen = view(html)
     scroller = seen.panel("raw").locator(".scroller")
     assert scroller.evaluate("(e) => e.scrollWidth <= e.clientWidth")

@@ -59,7 +59,7 @@ def test_rows_can_be_made_to_sum_to_one(view: Any, attention: Any, close: Any) -
     assert close(seen.column("Attention flow"), af.flow(attention).normalized().row(4, 0))
 
 
-def test_importance_stands_beside_the_scores(view: Any, attention: Any, close: Any) -> None:
+def test_importance_is_shown_next_to_the_scores(view: Any, attention: Any, close: Any) -> None:
     values = np.linspace(-0.5, 0.5, attention.n_tokens)
     seen = view(attention, importance=Importance(values, attention.tokens, "blank_out"))
     assert close(seen.column("blank-out"), values)

@@ -187,7 +187,7 @@ def test_a_closed_standard_input_is_an_empty_one(tmp_path: Path) -> None:
     closed = ["sh", "-c", 'exec "$@" <&-', "sh", *arguments]
     result = subprocess.run(closed, capture_output=True, text=True, check=False)
     assert result.returncode == 1
-    assert result.stderr.startswith("error: the standard input is empty; a text of at least one")
+    assert result.stderr.startswith("error: the standard input is empty. Pass a text")
 
 
 @pytest.mark.parametrize(
@@ -231,10 +231,10 @@ def test_a_file_that_holds_no_text_is_an_error(
 
 
 @pytest.mark.parametrize("given", [[], ["text", "--file", "a.txt"], ["-", "--batch-file", "a.txt"]])
-def test_exactly_one_text_is_wanted(run: Run, tmp_path: Path, given: list[str]) -> None:
+def test_exactly_one_text_is_required(run: Run, tmp_path: Path, given: list[str]) -> None:
     result = run("attend", "model", *given, "--out", tmp_path / "attention.npz")
     assert result.exit_code == 2
-    assert "give one text" in result.stderr
+    assert "expected one of TEXT, - for standard input, --file and" in result.stderr
 
 
 # ---- many texts -----------------------------------------------------------------------------
@@ -306,11 +306,11 @@ def test_an_error_names_its_line_and_the_lines_before_are_kept(
     out = tmp_path / "many"
     result = run("attend", saved("bert"), "--batch-file", batch_file, "--out", out)
     assert result.exit_code == 1
-    assert result.stderr.startswith("error: line 3: the text has 13 tokens, and the model takes 12")
+    assert result.stderr.startswith("error: line 3: expected a text of at most 12 tokens")
     assert sorted(path.name for path in out.iterdir()) == ["00001.npz", "00002.npz"]
 
 
-def test_an_interruption_leaves_whole_files_only(
+def test_an_interruption_leaves_only_complete_files(
     run: Run,
     saved: Callable[[str], Path],
     batch_file: Path,
@@ -380,14 +380,14 @@ def test_options_that_do_not_fit_are_wrong_usage(
     assert option in result.stderr
 
 
-def test_a_text_that_is_too_long_is_cut_only_when_asked_for(
+def test_a_text_that_is_too_long_is_cut_only_with_truncate(
     run: Run, saved: Callable[[str], Path], tmp_path: Path
 ) -> None:
     out = tmp_path / "attention.npz"
     arguments = ["attend", saved("bert"), "the " * 13, "--out", out]
     result = run(*arguments)
     assert result.exit_code == 1
-    assert "13 tokens, and the model takes 12" in result.stderr
+    assert "at most 12 tokens, the limit of the model, got 13" in result.stderr
     assert "pass --truncate" in result.stderr
     assert not out.exists()
     assert run(*arguments, "--truncate").exit_code == 0
@@ -405,7 +405,7 @@ def test_a_pickle_is_refused_with_the_option_that_allows_it(
     arguments = ["attend", folder, "the key", "--out", tmp_path / "attention.npz"]
     result = run(*arguments)
     assert result.exit_code == 1
-    assert "pickle can run any code" in result.stderr
+    assert "pickle (pytorch_model.bin), which can run any code" in result.stderr
     assert "--allow-pickle" in result.stderr
     assert run(*arguments, "--allow-pickle").exit_code == 0
 
@@ -423,14 +423,14 @@ def test_code_of_a_model_is_refused_with_the_option_that_allows_it(
 
 
 @pytest.mark.parametrize(
-    ("model", "told"), [("no/model", "no/model cannot be loaded"), ("./no", "no folder './no'")]
+    ("model", "message"), [("no/model", "no/model cannot be loaded"), ("./no", "no folder './no'")]
 )
 def test_a_model_that_is_not_there_is_an_error_of_one_line(
-    run: Run, tmp_path: Path, model: str, told: str
+    run: Run, tmp_path: Path, model: str, message: str
 ) -> None:
     result = run("attend", model, "text", "--out", tmp_path / "attention.npz")
     assert result.exit_code == 1
-    assert result.stderr.startswith(f"error: {told}") or told in result.stderr
+    assert result.stderr.startswith(f"error: {message}") or message in result.stderr
     assert result.stderr.count("\n") == 1
 
 
@@ -439,7 +439,7 @@ def test_a_model_of_images_says_where_images_go(
 ) -> None:
     result = run("attend", saved("vit"), "text", "--out", tmp_path / "attention.npz")
     assert result.exit_code == 1
-    assert "has no tokenizer" in result.stderr
+    assert "expected a model with a tokenizer" in result.stderr
     assert "attnflow.models.attend" in result.stderr
 
 
@@ -493,7 +493,7 @@ def test_an_error_of_the_model_itself_is_not_hidden(
         _ = run("attend", saved("bert"), "the key", "--out", tmp_path / "attention.npz")
 
 
-def test_a_missing_package_is_told_before_any_work(
+def test_a_missing_package_is_an_error_before_any_work(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)

@@ -169,7 +169,7 @@ def test_a_file_of_an_encoder_decoder_is_read_as_such(
 def test_an_encoder_decoder_has_no_single_head(run: Run, two_texts_file: Path) -> None:
     result = run("compute", two_texts_file, "--method", "raw", "--head", "0")
     assert result.exit_code == 1
-    assert "--head 0 came with an encoder-decoder" in result.stderr
+    assert "--head 0 is not supported for an encoder-decoder" in result.stderr
 
 
 def test_json_has_no_word_for_what_is_carried_along_without_bound(
@@ -178,11 +178,13 @@ def test_json_has_no_word_for_what_is_carried_along_without_bound(
     result = run("compute", two_texts_file, "--method", "flow", "--json")
     assert result.exit_code == 1
     assert result.stdout == ""
-    assert "error: layer 1, query 2 has an infinite score, which JSON does not" in result.stderr
+    assert (
+        "error: layer 1, query 2 has an infinite score, since it does not attend" in result.stderr
+    )
     assert " inf" in run("compute", two_texts_file, "--method", "flow", "--layers", "1").stdout
 
 
-def test_raw_leaves_the_residual_out_unless_asked_for(run: Run, attention_file: Path) -> None:
+def test_raw_leaves_the_residual_out_by_default(run: Run, attention_file: Path) -> None:
     plain = json.loads(run("compute", attention_file, "--method", "raw", "--json").stdout)
     mixed = json.loads(
         run("compute", attention_file, "--method", "raw", "--residual", "0.5", "--json").stdout
@@ -320,14 +322,14 @@ def test_wrong_usage_names_the_option_and_is_code_2(
 
 
 @pytest.mark.parametrize(
-    ("option", "came", "example"),
+    ("option", "value", "example"),
     [("--queries", "[CLS]", "0,3 or 0-3"), ("--layers", "top", "1,4 or 1-4")],
 )
-def test_what_is_no_position_is_told_with_an_example(
-    run: Run, attention_file: Path, option: str, came: str, example: str
+def test_an_invalid_position_is_an_error_with_an_example(
+    run: Run, attention_file: Path, option: str, value: str, example: str
 ) -> None:
-    result = run("compute", attention_file, "--method", "raw", option, came)
-    assert f"'{option}': got '{came}'; give whole numbers, as in {example}\n" in result.stderr
+    result = run("compute", attention_file, "--method", "raw", option, value)
+    assert f"'{option}': expected integers such as {example}, got '{value}'\n" in result.stderr
 
 
 def test_ranges_are_positions_too(run: Run, attention_file: Path) -> None:
@@ -340,10 +342,10 @@ def test_ranges_are_positions_too(run: Run, attention_file: Path) -> None:
 def test_a_stream_is_not_a_file(run: Run) -> None:
     result = run("compute", "-", "--method", "raw")
     assert result.exit_code == 2
-    assert "'IN': a file is wanted, not a stream" in result.stderr
+    assert "'IN': expected a file whose name ends in .npz or .safetensors" in result.stderr
 
 
-def test_a_missing_package_is_told_before_anything_is_read(
+def test_a_missing_package_is_an_error_before_anything_is_read(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "safetensors", None)

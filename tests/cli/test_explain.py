@@ -93,7 +93,7 @@ def test_layer_query_and_methods_can_be_chosen(run: Run) -> None:
     assert document["scores"]["flow"] == expected.scores[0, 0].tolist()
 
 
-def test_importance_is_of_the_answer_asked_for(run: Run) -> None:
+def test_importance_is_of_the_given_target(run: Run) -> None:
     own = _document(run("explain", TEXT, "--json"))["settings"]["blank_out"]
     other = _document(run("explain", TEXT, "--target", "plural", "--json"))["settings"]["blank_out"]
     assert (own["target_name"], other["target_name"]) == ("singular", "plural")
@@ -119,11 +119,11 @@ def test_text_comes_from_a_file_too(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
-        ([], 2, "give one text"),
-        ([TEXT, "--file", "x.txt"], 2, "give one text"),
+        ([], 2, "expected one of TEXT"),
+        ([TEXT, "--file", "x.txt"], 2, "expected one of TEXT"),
         ([""], 1, "TEXT is empty"),
-        ([" "], 1, "no token"),
-        ([TEXT, "--method", "best"], 2, "use raw, rollout, flow"),
+        ([" "], 1, "at least one word"),
+        ([TEXT, "--method", "best"], 2, "expected one of raw, rollout, flow, got 'best'"),
         ([TEXT, "--layer", "7"], 1, "layers must be 1 to 6, got 7"),
         ([TEXT, "--layer", "0"], 2, "--layer"),
         ([TEXT, "--query", "7"], 1, "7"),

@@ -51,7 +51,7 @@ def test_without_layers_the_top_layer_is_printed(run: Run, attention_file: Path)
     assert row.split()[2:] == [f"{score:.3f}" for score in top]
 
 
-def test_every_layer_asked_for_is_printed(run: Run, attention_file: Path) -> None:
+def test_every_given_layer_is_printed(run: Run, attention_file: Path) -> None:
     result = run("compute", attention_file, "--method", "rollout", "--layers", "3,1")
     assert result.stdout.index("layer 3") < result.stdout.index("layer 1")
 

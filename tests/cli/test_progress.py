@@ -48,7 +48,7 @@ def test_no_bar_appears_when_work_is_quick(on_terminal: OnTerminal) -> None:
         (30, 0, 0, ""),
     ],
 )
-def test_where_nobody_watches_a_line_tells_of_a_long_start(
+def test_without_a_terminal_a_line_reports_a_long_start(
     after: float, silent: float, step: float, written: str
 ) -> None:
     command = _work(after=after, silent=silent, step=step)

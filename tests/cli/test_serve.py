@@ -170,9 +170,9 @@ def test_the_loopback_is_not_warned_of(run: Run, started: dict[str, Any], host: 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["verb-number", "verb-number"], "two models would be shown as 'verb-number'"),
-        (["=folder"], "give a folder or id, or NAME=MODEL"),
-        (["name="], "give a folder or id, or NAME=MODEL"),
+        (["verb-number", "verb-number"], "two models have the name 'verb-number'"),
+        (["=folder"], "expected a folder or id, or NAME=MODEL"),
+        (["name="], "expected a folder or id, or NAME=MODEL"),
         (["--port", "70000"], "less than or equal to 65535"),
         (["--max-seconds", "0"], "greater than or equal to 1"),
     ],

@@ -53,7 +53,7 @@ def test_a_table_of_any_width_is_not_cut() -> None:
     assert len(lines[2].split()) == 2 + 40
 
 
-def test_few_tokens_are_not_cut_since_it_would_take_more_room() -> None:
+def test_few_tokens_are_not_cut_since_it_would_take_more_space() -> None:
     lines = table(_flow(np.zeros((1, 1, 5)), ["token"] * 5), 1, width=10).splitlines()
     assert lines[1].split() == ["token"] * 5
 

@@ -69,7 +69,7 @@ def test_the_text_comes_from_a_file_or_the_standard_input_too(
     assert _document(page)["text"] == TEXT
 
 
-def test_words_that_the_model_does_not_know_are_told(run: Run, page: Path) -> None:
+def test_words_that_are_not_in_the_vocabulary_are_noted(run: Run, page: Path) -> None:
     result = run("view", "The qwertyish key", "--out", page)
     assert result.exit_code == 0
     assert "note: not in the model's vocabulary: qwertyish" in result.stderr
@@ -97,7 +97,7 @@ def test_a_file_is_known_by_what_it_holds(
     assert page.read_text() == to_html(shown)
 
 
-def test_an_earlier_page_is_replaced_whole_or_not_at_all(
+def test_an_earlier_page_is_replaced_completely_or_not_at_all(
     run: Run, page: Path, tmp_path: Path, attention_file: Path
 ) -> None:
     _ = page.write_text("earlier")
@@ -173,7 +173,7 @@ def test_a_model_without_a_head_is_shown_with_a_note(
     folder = saved(hf.BertModel(hf.BertConfig(**SMALL)))
     result = run("view", "a good film", "--model", folder, "--out", page)
     assert result.exit_code == 0, result.stderr
-    note = "note: attention alone is shown, without an answer: BertModel: expected"
+    note = "note: the page shows only attention, without a prediction: BertModel: expected"
     assert result.stderr.startswith(note)
     document = _document(page)
     assert (document["prediction"], document["importance"]) == (None, [])
@@ -210,25 +210,25 @@ def test_options_about_an_answer_that_there_is_none_of_are_an_error(
     ("arguments", "code", "told"),
     [
         ([], 2, "--out"),
-        (["--out", "page.html"], 2, "give one"),
-        ([TEXT, "--file", "x.txt", "--out", "page.html"], 2, "give one"),
-        ([TEXT, "--out", "page.txt"], 2, "must end in .html"),
-        ([TEXT, "--out", "-"], 2, "must end in .html"),
-        ([TEXT, "--out", "folder.html"], 2, "is a folder"),
-        ([TEXT, "--out", "nowhere/page.html"], 2, "there is no folder"),
+        (["--out", "page.html"], 2, "expected one of TEXT, FILE"),
+        ([TEXT, "--file", "x.txt", "--out", "page.html"], 2, "expected one of TEXT, FILE"),
+        ([TEXT, "--out", "page.txt"], 2, "expected a name that ends in .html"),
+        ([TEXT, "--out", "-"], 2, "expected a name that ends in .html"),
+        ([TEXT, "--out", "folder.html"], 2, "expected a file, got the folder"),
+        ([TEXT, "--out", "nowhere/page.html"], 2, "the folder 'nowhere' does not exist"),
         ([TEXT, "--out", f"{'x' * 300}.html"], 2, "cannot be a path"),
         (["missing.npz", "--out", "page.html"], 1, "missing.npz does not exist"),
-        (["text.txt", "--out", "page.html"], 2, "read its text with --file"),
+        (["text.txt", "--out", "page.html"], 2, "Pass --file to read its text"),
         (["text.npz", "--out", "page.html"], 1, "text.npz is not a readable"),
         (["importance.npz", "--out", "page.html"], 1, "importance.npz: expected weights"),
         (["--file", "words.html", "--out", "words.html"], 2, "is the file to read"),
-        (["attention.npz", "--out", "page.html", "--model", "m"], 2, "has no meaning with a file"),
-        (["attention.npz", "--out", "page.html", "--truncate"], 2, "has no meaning with a file"),
+        (["attention.npz", "--out", "page.html", "--model", "m"], 2, "has no meaning with the"),
+        (["attention.npz", "--out", "page.html", "--truncate"], 2, "has no meaning with the"),
         (["attention.npz", "--out", "page.html", "--layer", "4"], 1, "1 to 3, got 4"),
         (["attention.npz", "--out", "page.html", "--query", "4"], 1, "0 to 3, got 4"),
         (["attention.npz", "--out", "page.html", "--heads", "some"], 2, "--heads"),
         (["", "--out", "page.html"], 1, "TEXT is empty"),
-        (["x" * 5000, "--out", "folder.html"], 2, "is a folder"),
+        (["x" * 5000, "--out", "folder.html"], 2, "expected a file, got the folder"),
         ([TEXT, "--out", "page.html", "--layer", "7"], 1, "layers must be 1 to 6, got 7"),
         ([TEXT, "--out", "page.html", "--target", "dual"], 1, "singular, plural"),
         (["word " * 100, "--out", "page.html"], 1, "--truncate"),
@@ -258,7 +258,7 @@ def test_bad_input_is_one_line_and_writes_nothing(
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_a_folder_that_cannot_be_written_to_is_told(
+def test_a_folder_that_cannot_be_written_to_is_an_error(
     run: Run, page: Path, attention_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object, **__: object) -> int:

@@ -17,7 +17,7 @@ def attention() -> af.Attention:
     return random_attention(3, 2, 6, seed=1, tokens=[*"abcdef"])
 
 
-def test_each_layer_is_scipys_correlation_of_the_query_asked_for(attention: af.Attention) -> None:
+def test_each_layer_is_scipys_correlation_of_the_given_query(attention: af.Attention) -> None:
     scores = af.rollout(attention)
     importance = Importance([0.3, 0.1, 0.1, 0.9, 0.0, 0.2], attention.tokens, "blank_out")
     found = agreement(scores, importance, query=4)

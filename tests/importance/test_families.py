@@ -111,7 +111,7 @@ def test_the_next_token_after_a_text_is_the_answer_of_a_causal_model(family: str
 
 
 @pytest.mark.parametrize("family", ["gpt2-lm", "llama-lm", "bert-mlm"])
-def test_any_position_can_be_asked(family: str):
+def test_any_position_can_be_selected(family: str):
     model = model_of(family)
     found = input_gradient(model, tokenizer(), TEXT, position=3, reduce="norm")
     assert found.settings["position"] == 3
@@ -185,7 +185,7 @@ def test_a_classifier_that_reads_the_text_twice_is_refused():
         _ = input_gradient(model, tokenizer(), TEXT)
 
 
-def test_a_plain_module_is_asked_like_any_other():
+def test_a_plain_module_is_used_like_any_other_model():
     ids = torch.tensor([[1, 2, 3], [3, 2, 1]])
     found = blank_out(Linear(), None, ids, replace=0)
     assert [each.tokens for each in found] == [("1", "2", "3"), ("3", "2", "1")]
@@ -193,7 +193,7 @@ def test_a_plain_module_is_asked_like_any_other():
     np.testing.assert_allclose(one.values, found[0].values, rtol=1e-12)
 
 
-def test_the_logits_of_a_vocabulary_are_asked_for_at_one_position_alone():
+def test_the_logits_of_a_vocabulary_are_computed_at_one_position_only():
     model, sizes = model_of("llama-lm"), []
     handle = model.lm_head.register_forward_hook(lambda *a: sizes.append(tuple(a[2].shape)))
     try:

@@ -68,7 +68,7 @@ def test_a_language_model_shows_its_ten_best_tokens(family: str):
     assert set(found.probabilities) <= set(tokenizer().get_vocab())
 
 
-def test_any_position_can_be_asked():
+def test_any_position_can_be_selected():
     model = model_of("gpt2-lm")
     ids = tokenizer()(TEXT, return_tensors="pt")["input_ids"]
     with torch.no_grad():
@@ -103,7 +103,7 @@ def test_a_model_that_answers_with_a_number_has_no_probabilities():
         _ = predict(One(), None, IDS)
 
 
-def test_two_classes_of_one_name_are_told_apart_by_their_number():
+def test_two_classes_of_one_name_are_distinguished_by_their_number():
     model = new_model("bert-of-three")
     model.config.id2label = {0: "yes", 1: "no", 2: "no"}
     assert list(predict(model, tokenizer(), TEXT).probabilities) == ["yes (0)", "no (1)", "no (2)"]

@@ -88,7 +88,7 @@ def test_a_token_goes_by_its_name_or_by_a_text_that_is_one_token():
         _ = blank_out(model, tokenizer(), TEXT, target="zzz")
 
 
-def test_a_difference_of_many_classes_is_to_the_best_other_one_of_the_whole_input():
+def test_a_difference_of_many_classes_is_to_the_best_other_one_of_the_unchanged_input():
     model = model_of("bert-of-three")
     ids = tokenizer()(TEXT, return_tensors="pt")["input_ids"]
     rows = torch.cat([ids, ids])

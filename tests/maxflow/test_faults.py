@@ -135,7 +135,9 @@ def test_scores_are_right_or_an_error(fault: Callable[..., None]):
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_a_sink_that_fails_fails_the_whole(monkeypatch: pytest.MonkeyPatch, threads: int):
+def test_an_error_in_one_sink_raises_an_error_for_all(
+    monkeypatch: pytest.MonkeyPatch, threads: int
+):
     correct = _sink.solve_sink
 
     def faulty(workspace: Any, bounds: Any, sink: int, *rest: Any) -> Any:

@@ -18,7 +18,7 @@ def widest(layers: list[Any]) -> int:
     return int(bounds(layers).exponents().max())
 
 
-def test_capacities_are_whole_numbers_that_float64_holds(family: Family):
+def test_capacities_are_integers_that_float64_represents(family: Family):
     for seed in range(10):
         layers = family(np.random.default_rng(seed))
         net = Network(layers, widest(layers))

@@ -176,7 +176,7 @@ def test_saturation_does_not_depend_on_the_scale_of_the_weights(exponent: int):
     assert af.flow(af.AttentionGraph(scaled)).saturated == marks
 
 
-def test_saturation_is_told_for_the_queries_that_were_computed():
+def test_saturation_is_about_the_queries_that_were_computed():
     same = np.array([[0.5, 0.5, 0.0], [0.5, 0.5, 0.0], [0.0, 0.0, 1.0]])
     g = af.AttentionGraph([same])
     assert af.flow(g, queries=[0, 1]).saturated == (True,)
@@ -184,7 +184,7 @@ def test_saturation_is_told_for_the_queries_that_were_computed():
     assert af.flow(g).saturated == (False,)
 
 
-def test_saturation_is_told_for_each_layer_in_the_order_asked():
+def test_saturation_is_given_for_each_layer_in_the_given_order():
     t = af.flow(random_attention(16, 4, 10, seed=1).graph(), layers=[16, 1, 15])
     assert t.saturated == (True, False, True)
 
@@ -254,7 +254,7 @@ def test_progress_goes_up_to_the_end_in_the_calling_thread(threads: Any, queries
     "asked",
     [{"layers": 1}, {"layers": [1, 2]}, {"head": 1}, {"head": 1, "layers": [4, 1]}, {"onto": 3}],
 )
-def test_progress_ends_at_the_total_whatever_is_asked(asked: Any):
+def test_progress_ends_at_the_total_for_every_selection(asked: Any):
     calls: list[tuple[int, int]] = []
     _ = af.flow(A, progress=lambda *call: calls.append(call), **asked)
     assert calls

@@ -131,7 +131,7 @@ def test_what_lies_above_a_layer_does_not_change_it(
 
 @given(seed=SEEDS, data=st.data())
 @law
-def test_a_part_is_a_slice_of_the_whole(
+def test_selected_layers_and_queries_are_a_slice_of_all(
     any_family: Family, agree: Agree, seed: int, data: st.DataObject, matrices: Matrices
 ):
     layers = any_family(np.random.default_rng(seed))
@@ -187,7 +187,7 @@ def test_the_number_of_threads_does_not_change_a_bit_of_rows_that_are_nearly_equ
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_what_is_asked_together_does_not_change_a_bit_of_deep_attention(seed: int):
+def test_the_selection_of_queries_does_not_change_a_bit_of_deep_attention(seed: int):
     g = random_attention(14, 4, 16, seed=seed).graph()
     whole = af.flow(g)
     assert np.array_equal(af.flow(g, layers=[14, 9]).scores, whole.scores[[13, 8]])

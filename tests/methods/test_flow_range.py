@@ -14,7 +14,7 @@ from fuzz_flow import FAMILIES, Count, all_of_float64, check_graph
 
 @pytest.mark.parametrize("wide", [1e6, 1e12, 1e16, 1e30])
 @pytest.mark.parametrize("depth", [1, 2, 3, 5])
-def test_a_narrow_column_beside_a_wide_one_keeps_its_flow(wide: float, depth: int):
+def test_a_narrow_column_next_to_a_wide_one_keeps_its_flow(wide: float, depth: int):
     g = af.AttentionGraph([np.diag([wide, 0.3])] * depth)
     scores = af.flow(g).scores
     assert np.allclose(scores, np.diag([wide, 0.3]), rtol=1e-12, atol=0)

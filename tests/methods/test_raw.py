@@ -36,14 +36,14 @@ def test_unbounded_edges_are_weight_one():
     assert np.array_equal(af.raw(g).scores, [[[1.0, 0.5]]])
 
 
-def test_a_part_is_a_slice_of_the_whole():
+def test_selected_layers_and_queries_are_a_slice_of_all():
     t = af.raw(A, layers=[3, 1], queries=[5, 0])
     assert np.array_equal(t.scores, af.raw(A).scores[[2, 0]][:, [5, 0]])
     assert t.layers == (3, 1)
     assert t.queries == (5, 0)
 
 
-def test_layers_of_different_sizes_are_asked_for_one_at_a_time():
+def test_layers_of_different_sizes_are_selected_one_at_a_time():
     g = af.AttentionGraph([np.ones((2, 3)), np.ones((2, 2))], ["a", "b", "c"])
     with pytest.raises(
         af.InputError, match=r"nodes below, got \(1, 2\) with \(3, 2\)\. Compute one layer"

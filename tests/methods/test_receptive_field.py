@@ -117,7 +117,7 @@ def test_a_graph_gives_what_its_attention_gives(method: Any):
 @pytest.mark.parametrize(
     "asked", [{"queries": [8, 0]}, {"layers": [4, 1]}, {"onto": 1}, {"head": 0, "queries": 5}]
 )
-def test_a_part_is_a_slice_of_the_whole(method: Any, asked: Any):
+def test_selected_layers_and_queries_are_a_slice_of_all(method: Any, asked: Any):
     part = method(A, receptive_field=True, **asked)
     rest = {key: value for key, value in asked.items() if key in ("onto", "head")}
     whole = method(A, receptive_field=True, **rest)
@@ -126,7 +126,7 @@ def test_a_part_is_a_slice_of_the_whole(method: Any, asked: Any):
     assert np.allclose(part.scores, expected, rtol=0, atol=1e-12)
 
 
-def test_only_the_rows_asked_for_are_computed():
+def test_only_the_given_rows_are_computed():
     chosen = select(A.graph(), layers=[3], queries=[2], onto=1)
     even_rows = uniform(chosen)
     assert (even_rows.layers, even_rows.queries, even_rows.onto) == ((3,), (2,), 1)
@@ -159,7 +159,7 @@ def test_saturation_is_that_of_the_flow_before():
 
 
 @pytest.mark.parametrize("asked", [{}, {"head": 1}, {"layers": [4, 1]}])
-def test_progress_of_both_solves_is_told_as_one(asked: Any):
+def test_progress_of_both_solves_is_reported_as_one(asked: Any):
     calls: list[tuple[int, int]] = []
     _ = af.flow(A, receptive_field=True, progress=lambda *call: calls.append(call), **asked)
     done, totals = zip(*calls, strict=True)

@@ -161,7 +161,7 @@ def test_onto_composes(g: af.AttentionGraph, data: st.DataObject):
 
 @settings(deadline=None, max_examples=200)
 @given(graphs(), st.data())
-def test_a_part_is_a_slice_of_the_whole(g: af.AttentionGraph, data: st.DataObject):
+def test_selected_layers_and_queries_are_a_slice_of_all(g: af.AttentionGraph, data: st.DataObject):
     onto = data.draw(st.integers(0, g.n_layers - 1))
     above = st.integers(onto + 1, g.n_layers)
     layers = data.draw(st.lists(above, min_size=1, unique=True))

@@ -102,7 +102,7 @@ class OwnWay(PreTrainedModel):
         return scaled_dot_product_attention(x, x, x)
 
 
-def test_a_pretrained_model_that_calls_pytorchs_function_is_heard_too():
+def test_a_pretrained_model_that_calls_pytorchs_function_is_captured_too():
     model = OwnWay(PreTrainedConfig()).eval()
     found = attend(model, None, IDS)
     x = model.embedding(IDS["input_ids"]).unflatten(-1, (2, 4)).transpose(1, 2)
@@ -141,7 +141,7 @@ class Classifier(nn.Module):
         return self.head(self.body(input_ids, attention_mask=attention_mask).last_hidden_state)
 
 
-def test_a_model_inside_another_module_is_heard():
+def test_a_model_inside_another_module_is_captured():
     body = small_model("bert")
     expected = attend(body, None, IDS)
     found = attend(Classifier(body), None, IDS)
@@ -179,7 +179,7 @@ def test_a_model_whose_layers_attend_only_in_part_is_refused():
     )  # fmt: skip
     model = hf.Lfm2Model(config).eval()
     for function in (attend, rollout):
-        with pytest.raises(af.UnsupportedModelError, match=r"3 layers, and layer 1 ran without"):
+        with pytest.raises(af.UnsupportedModelError, match=r"3 layers, and no .* found in layer 1"):
             _ = function(model, None, IDS)
 
 
@@ -189,10 +189,10 @@ def test_a_model_without_attention_is_refused():
     plain = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
     for model, inputs in ((mamba, IDS), (plain, torch.ones(1, 3, 4))):
         for function in (attend, rollout):
-            with pytest.raises(af.UnsupportedModelError, match="no attention was heard") as told:
+            with pytest.raises(af.UnsupportedModelError, match="no supported attention") as caught:
                 _ = function(model, None, inputs)
-            assert type(model).__name__ in str(told.value)
-            assert "attnflow.Attention" in str(told.value)
+            assert type(model).__name__ in str(caught.value)
+            assert "attnflow.Attention" in str(caught.value)
 
 
 def test_attention_to_another_sequence_alone_is_refused():
@@ -202,9 +202,9 @@ def test_attention_to_another_sequence_alone_is_refused():
     )  # fmt: skip
     model = hf.BertModel(config).eval()
     inputs = {**IDS, "encoder_hidden_states": torch.randn(2, 5, 16)}
-    with pytest.raises(af.UnsupportedModelError, match="no decoder attention was heard"):
+    with pytest.raises(af.UnsupportedModelError, match="no decoder attention was found"):
         _ = attend(model, None, inputs)
-    with pytest.raises(af.UnsupportedModelError, match="attends to another sequence"):
+    with pytest.raises(af.UnsupportedModelError, match="is cross-attention, and only one sequence"):
         _ = rollout(model, None, inputs)
 
 
@@ -213,14 +213,14 @@ def test_keys_of_earlier_positions_in_a_cache_are_refused():
     with torch.no_grad():
         past = model(IDS["input_ids"], use_cache=True).past_key_values
     inputs = {**IDS, "past_key_values": past, "attention_mask": torch.ones(2, 10)}
-    with pytest.raises(af.InputError, match=r"attention_mask has shape \(2, 10\)"):
+    with pytest.raises(af.InputError, match=r"attention_mask: expected .* got \(2, 10\)"):
         _ = attend(model, None, inputs)
     del inputs["attention_mask"]
     with pytest.raises(af.UnsupportedModelError, match="5 queries and 10 keys"):
         _ = attend(model, None, inputs)
 
 
-def test_weights_that_are_no_numbers_are_told_of_the_model():
+def test_attention_that_is_nan_raises_an_error_about_the_model():
     alone = {"input_ids": IDS["input_ids"][:1]}
     for family, inputs in (("bert", IDS), ("bert", alone), ("t5", inputs_for("t5"))):
         model = new_model(family)
@@ -231,5 +231,5 @@ def test_weights_that_are_no_numbers_are_told_of_the_model():
                 ):
                     _ = parameter.fill_(torch.nan)
         for function in (attend, rollout):
-            with pytest.raises(af.UnsupportedModelError, match="is not a number; its weights or"):
+            with pytest.raises(af.UnsupportedModelError, match=r"is NaN or infinite. Its param"):
                 _ = function(model, None, inputs)

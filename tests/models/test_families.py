@@ -96,7 +96,7 @@ def test_half_precision_is_the_models_own_but_for_the_sums_of_rows(family: str, 
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_the_mean_of_the_heads_is_all_that_is_kept_when_asked(family: str):
+def test_only_the_mean_of_the_heads_is_kept_with_heads_mean(family: str):
     inputs = inputs_for(family, batch=2)
     every = attend(small_model(family), None, inputs)
     means = attend(small_model(family), None, inputs, heads="mean")
@@ -148,7 +148,7 @@ def test_settings_of_the_model_about_its_own_output_do_not_matter(
     assert attend(model, None, inputs_for(family)) == expected
 
 
-def test_an_encoder_decoder_reads_its_start_token_where_nothing_else_came():
+def test_an_encoder_decoder_reads_its_start_token_without_a_target():
     inputs = inputs_for("bart")
     del inputs["decoder_input_ids"]
     found = attend(small_model("bart"), None, inputs)

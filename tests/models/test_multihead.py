@@ -37,7 +37,7 @@ ASKED = [
 
 @pytest.mark.parametrize("asked", ASKED, ids=str)
 @pytest.mark.parametrize("batch_first", [True, False])
-def test_multihead_attention_is_heard_however_it_is_called(
+def test_multihead_attention_is_captured_however_it_is_called(
     batch_first: bool, asked: dict[str, bool]
 ):
     model = seeded(MultiheadEncoder, batch_first=batch_first, **asked)
@@ -72,7 +72,7 @@ class Positional(nn.Module):
         return output
 
 
-def test_the_caller_of_multihead_attention_gets_what_it_asked_for():
+def test_the_caller_of_multihead_attention_gets_what_it_requested():
     model = seeded(Positional)
     _ = model(X)
     before = model.seen.copy()
@@ -130,7 +130,7 @@ def test_padding_of_an_encoder_with_nested_tensors_is_cut_away():
     assert_rolls_out(model, inputs)
 
 
-def test_the_fast_path_is_off_while_its_modules_are_heard():
+def test_the_fast_path_is_off_while_its_modules_are_captured():
     # By itself: another ear turns it off too, by being there.
     model, calls = seeded(encoder), list[Any]()
     padding = torch.tensor([[False] * 7, [False] * 4 + [True] * 3, [False] * 6 + [True]])
@@ -152,7 +152,7 @@ def test_a_causal_mask_of_an_encoder_makes_it_causal():
 )
 @pytest.mark.parametrize("batch_first", [True, False])
 @pytest.mark.parametrize("length", [4, LENGTH], ids=["shorter", "as-long"])
-def test_a_whole_transformer_is_an_encoder_decoder(batch_first: bool, length: int):
+def test_a_complete_transformer_is_an_encoder_decoder(batch_first: bool, length: int):
     layers = {"num_encoder_layers": 2, "num_decoder_layers": 2, "dim_feedforward": 24}
     model = seeded(nn.Transformer, d_model=16, nhead=4, batch_first=batch_first, **layers)
     written = X[:, :length].flip(1)

@@ -47,7 +47,7 @@ def function_by_hand(model: Any, x: torch.Tensor) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("settings", SETTINGS)
-def test_the_fused_function_is_heard_with_all_its_settings(settings: str):
+def test_the_fused_function_is_captured_with_all_its_settings(settings: str):
     model = seeded(FunctionViT, **SETTINGS[settings])
     assert_found(attend(model, None, X), function_by_hand(model, X))
     assert_rolls_out(model, X)
@@ -77,7 +77,7 @@ def test_the_fused_function_may_come_without_batch_and_heads():
 
 
 def test_attention_within_windows_is_refused():
-    with pytest.raises(af.UnsupportedModelError, match="called with 5 axes"):
+    with pytest.raises(af.UnsupportedModelError, match="got 5 axes"):
         _ = attend(Bare(), None, torch.ones(2, 2, 2, 3, 4))
 
     class Folded(Blocks):
@@ -85,14 +85,14 @@ def test_attention_within_windows_is_refused():
             return super().forward(x.unflatten(1, (2, 3)).flatten(0, 1))
 
     for function in (attend, rollout):
-        with pytest.raises(af.UnsupportedModelError, match=r"ran on 4 sequences, and 2 came"):
+        with pytest.raises(af.UnsupportedModelError, match="expected a batch of 2, got 4"):
             _ = function(Folded(FunctionAttention()), None, torch.ones(2, 6, 16))
 
 
 # ---- a softmax with a dropout ---------------------------------------------------------------
 
 
-def test_weights_that_go_into_a_dropout_are_heard():
+def test_weights_that_go_into_a_dropout_are_captured():
     model = seeded(DropoutViT)
     x, expected = X, list[torch.Tensor]()
     for block in model.blocks:
@@ -119,7 +119,7 @@ class Odd(nn.Module):
 
 def test_only_weights_are_taken_for_weights():
     assert attend(Odd(weights=True), None, X[:1]).n_layers == 1
-    with pytest.raises(af.UnsupportedModelError, match="no attention was heard"):
+    with pytest.raises(af.UnsupportedModelError, match="no supported attention found in Odd"):
         _ = attend(Odd(weights=False), None, X[:1])
 
 

@@ -24,7 +24,7 @@ CLOSE: Any = {"rtol": 0, "atol": 1e-5}
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """The ways to multiply: through the fused kernel, and heads averaged block by block."""
     if request.param == "fused, head by head":
-        monkeypatch.setattr(_extra_values, "_AT_ONCE", 1)
+        monkeypatch.setattr(_extra_values, "_MAX_ELEMENTS", 1)
     if request.param == "by blocks":
         monkeypatch.setattr(_hooks_transformers, "FUSED_COLUMNS", 0)
         monkeypatch.setattr(_hooks_modules, "FUSED_COLUMNS", 0)
@@ -36,7 +36,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
 def test_heads_are_multiplied_some_at_a_time_with_their_own_masks(
     at_once: int, per_head: bool, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(_extra_values, "_AT_ONCE", at_once)
+    monkeypatch.setattr(_extra_values, "_MAX_ELEMENTS", at_once)
     random = torch.manual_seed(0)
     query, key, value = (torch.randn(1, 5, 4, 3, generator=random) for _ in range(3))
     mask = torch.randn(1, 5 if per_head else 1, 4, 4, generator=random)
@@ -66,7 +66,7 @@ def test_rollout_in_the_pass_is_the_rollout_of_the_matrices(family: str, residua
 
 
 @pytest.mark.parametrize("family", ["bert", "llama", "deberta", "t5", "vit"])
-def test_only_the_layers_and_queries_asked_for_are_kept(family: str):
+def test_only_the_given_layers_and_queries_are_kept(family: str):
     model, inputs = small_model(family), inputs_for(family)
     whole = rollout(model, None, inputs)
     part = rollout(model, None, inputs, layers=[3, 1], queries=[4, 0])
@@ -79,11 +79,11 @@ def test_only_the_layers_and_queries_asked_for_are_kept(family: str):
 @pytest.mark.parametrize(
     ("family", "asked", "message"),
     [
-        ("bert", {"layers": 4}, "layer 4 is asked for; layers are 1 to 3"),
-        ("bert", {"layers": [0]}, "layer 0 is asked for; layers are 1 to 3"),
-        ("bert", {"queries": 9}, "query 9 is asked for; queries are 0 to 8"),
-        ("bart", {"layers": 0}, "layer 0 is asked for; layers are 1 and up"),
-        ("bart", {"layers": 8}, "layer 8 is asked for; layers are 1 to 7"),
+        ("bert", {"layers": 4}, "layers must be 1 to 3, got 4"),
+        ("bert", {"layers": [0]}, "layers must be 1 to 3, got 0"),
+        ("bert", {"queries": 9}, "queries must be 0 to 8, got 9"),
+        ("bart", {"layers": 0}, "layers must be at least 1, got 0"),
+        ("bart", {"layers": 8}, "layers must be 1 to 7, got 8"),
         ("bert", {"layers": []}, "layers must not be empty. Leave it out for all"),
         ("bert", {"layers": [1, 1]}, r"layers must be distinct, got \(1, 1\)"),
         ("bert", {"queries": []}, "queries must not be empty. Leave it out for all"),
@@ -98,7 +98,7 @@ def test_layers_and_queries_that_are_not_there_are_refused(
 
 
 @pytest.mark.parametrize("asked", [{"layers": 4}, {"layers": []}, {"queries": [1, 1]}])
-def test_what_is_asked_is_checked_before_the_pass(asked: dict[str, Any]):
+def test_layers_and_queries_are_checked_before_the_pass(asked: dict[str, Any]):
     model = new_model("bert")
 
     def run(*_: object) -> None:
@@ -117,7 +117,7 @@ def test_layers_of_a_decoder_alone_are_not_those_of_the_encoder():
     assert found.layers == (5,)
 
 
-def test_settings_tell_nothing_of_causality_where_columns_do_not():
+def test_settings_have_no_causality_for_columns_that_are_not_tokens():
     model, tokenizer = small_model("gpt2"), tokenizer_for("gpt2")
     assert rollout(model, tokenizer, "the cat").settings["causal"] is True
     assert "causal" not in rollout(model, tokenizer, "the cat", segments="words").settings
@@ -185,13 +185,13 @@ class Given(GivenWeights):
         return self.product
 
 
-def heard(product: torch.Tensor, *kept: list[bool] | None) -> list[af.TokenAttention]:
+def rolled_out(product: torch.Tensor, *kept: list[bool] | None) -> list[af.TokenAttention]:
     """The rollout of one layer with this product, of positions that are padding where not kept."""
     examples, n, _ = product.shape
     sources = tuple(Positions(kept=None if each is None else np.array(each)) for each in kept)
     inputs = Inputs(forward={}, sources=sources, targets=None, single=False)
     accumulator = _accumulate.RolloutAccumulator(
-        torch.nn.Linear(1, 1), inputs, ["tokens"], each=False, residual=0.5, layers=None,
+        torch.nn.Linear(1, 1), inputs, ["tokens"], nested=False, residual=0.5, layers=None,
         queries=None,
     )  # fmt: skip
     call = Given("layer", "self", torch.zeros(examples, 1, n, n))
@@ -203,31 +203,31 @@ def heard(product: torch.Tensor, *kept: list[bool] | None) -> list[af.TokenAtten
 def test_rows_of_padding_may_be_no_numbers():
     product = torch.full((2, 3, 3), 1 / 3)
     product[1] = torch.tensor([[torch.nan] * 3, [0.5, 0.5, 0], [0.5, 0.5, 0]])
-    first, second = heard(product, None, [False, True, True])
+    first, second = rolled_out(product, None, [False, True, True])
     np.testing.assert_allclose(first.scores.sum(axis=-1), 1, **CLOSE)
     assert second.scores.tolist() == [[[0.75, 0.25], [0.25, 0.75]]]
 
 
 def test_a_mask_of_other_positions_than_the_attention_has_is_refused():
-    with pytest.raises(af.UnsupportedModelError, match="in 3 positions, and the mask of padding h"):
-        _ = heard(torch.eye(3)[None], [True, False])
+    with pytest.raises(af.UnsupportedModelError, match=r"expected 2 positions, as many .* got 3"):
+        _ = rolled_out(torch.eye(3)[None], [True, False])
 
 
 @pytest.mark.parametrize(
     ("share", "message"),
     [
-        (0.5, "layer has rows that sum to 0.5: this attention gives a share to a sink"),
-        (0.998, "rows that sum to 0.998"),
-        (1.5, "rows that sum to 1.5: .* or is no distribution"),
-        (0.0, "attention that is not a number"),  # what fused kernels give for one
-        (torch.nan, "attention that is not a number"),
+        (0.5, "layer: expected .* rows that sum to 1, got a sum of 0.5. Attention with a sink"),
+        (0.998, "got a sum of 0.998"),
+        (1.5, "got a sum of 1.5.* or that is no distribution"),
+        (0.0, "is NaN or infinite"),  # what fused kernels give for one
+        (torch.nan, "is NaN or infinite"),
     ],
 )
 def test_rows_that_do_not_sum_to_one_are_refused(share: float, message: str):
     product = torch.eye(3)[None].clone()
     product[0, 1] *= share
     with pytest.raises(af.UnsupportedModelError, match=message):
-        _ = heard(product, None)
+        _ = rolled_out(product, None)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16], ids=str)
@@ -243,12 +243,12 @@ def test_attention_with_a_sink_outside_the_sequence_is_refused(dtype: torch.dtyp
             if name.endswith("sinks"):
                 _ = parameter.fill_(0.0)
     inputs = {"input_ids": torch.ones(1, length, dtype=torch.int64)}
-    with pytest.raises(af.UnsupportedModelError, match=r"rows that sum to 0\.\d+: this"):
+    with pytest.raises(af.UnsupportedModelError, match=r"got a sum of 0\.\d+"):
         _ = rollout(model, None, inputs)
 
 
 @pytest.mark.parametrize("residual", [0.99, 0.9999, 1 - 1e-9])
-def test_a_large_residual_leaves_room_for_rounding(residual: float):
+def test_a_large_residual_does_not_exceed_the_tolerance(residual: float):
     scores = rollout(small_model("bert"), None, inputs_for("bert"), residual=residual).scores
     np.testing.assert_allclose(scores.sum(axis=-1), 1, **CLOSE)
 

@@ -110,7 +110,7 @@ def test_several_texts_have_spans_of_their_own():
     for mine, text, spans in zip(batch, texts, segments, strict=True):
         alone = rollout(model, tokenizer, text, segments=spans)
         np.testing.assert_allclose(mine.scores, alone.scores, rtol=0, atol=1e-5)
-    with pytest.raises(af.InputError, match="2 lists of segments came for 3 inputs"):
+    with pytest.raises(af.InputError, match="expected 3 lists, one for each input, got 2"):
         _ = rollout(model, tokenizer, [*texts, "on"], segments=segments)
 
 
@@ -209,23 +209,23 @@ def test_segments_do_not_pass_for_tokens():
 # ---- segments that do not fit ----------------------------------------------------------------
 
 WRONG: list[tuple[Any, str]] = [
-    ("sentences", r"segments is 'sentences'; use tokens, words, lines or texts, a list of"),
-    ([(0, 3), (2, 5)], r"segments 0 \(0, 3\) and 1 \(2, 5\) overlap; a token belongs to one"),
-    ([(4, 6), (0, 5)], r"segments 1 \(0, 5\) and 0 \(4, 6\) overlap"),
-    ([(0, 8)], r"segment 0 is \(0, 8\); a span \(start, end\) within the text's 7 characters"),
-    ([(-1, 2)], r"segment 0 is \(-1, 2\); a span"),
-    ([(3, 3)], r"segment 0 is \(3, 3\); a span"),
-    ([(5, 3)], r"segment 0 is \(5, 3\); a span"),
-    ([(0, 3, 4)], r"segment 0 is \(0, 3, 4\); a span"),
+    ("sentences", r"segments: expected tokens, words, lines or texts, .* got 'sentences'"),
+    ([(0, 3), (2, 5)], r"must not overlap, got segment 0 \(0, 3\) and segment 1 \(2, 5\)"),
+    ([(4, 6), (0, 5)], r"must not overlap, got segment 1 \(0, 5\) and segment 0 \(4, 6\)"),
+    ([(0, 8)], r"segment 0: expected a span .* within the 7 characters of the text, got \(0, 8\)"),
+    ([(-1, 2)], r"segment 0: expected a span .* got \(-1, 2\)"),
+    ([(3, 3)], r"segment 0: expected a span .* got \(3, 3\)"),
+    ([(5, 3)], r"segment 0: expected a span .* got \(5, 3\)"),
+    ([(0, 3, 4)], r"segment 0: expected a span .* got \(0, 3, 4\)"),
     ([(0.5, 3)], r"segment 0 must be integers, got \(0.5, 3\)"),
-    ([3], r"segment 0 is 3; a span"),
+    ([3], r"segment 0: expected a span .* got 3"),
     (["the"], r"segment 0 must be integers, got 'the'"),
-    ([], r"segments is empty; give at least one span"),
-    (5, r"segments is 5; a list of character spans is wanted"),
-    (np.array(5), r"segments is array\(5\); a list of character spans is wanted"),
-    (None, r"segments is None; a list of character spans is wanted"),
-    ([(3, 4)], r"segment 0 \(3, 4\) '' holds no token"),
-    ("texts", r'segments="texts" came with a str; a list of texts that make up the prompt'),
+    ([], r"segments: expected at least one span"),
+    (5, r"segments: expected a list of character spans, got 5"),
+    (np.array(5), r"segments: expected a list of character spans, got array\(5\)"),
+    (None, r"segments: expected a list of character spans, got None"),
+    ([(3, 4)], r"segment 0 \(3, 4\) '' contains no token"),
+    ("texts", r'segments="texts" needs a list of the texts of a prompt, got'),
 ]
 
 
@@ -239,10 +239,10 @@ def test_a_segment_after_the_cut_is_refused():
     model = new_model("bert", positions=5)
     text = "the cat sat on the mat"
     with pytest.raises(
-        af.InputError, match=r"segment 1 \(12, 22\) 'on the mat' holds no token; was"
+        af.InputError, match=r"segment 1 \(12, 22\) 'on the mat' contains no token. If"
     ):
         _ = rollout(model, word_piece(), text, segments=[(0, 3), (12, 22)], truncate=True)
-    with pytest.raises(af.InputError, match=r"'on the mat' holds no token"):
+    with pytest.raises(af.InputError, match="'on the mat' contains no token"):
         _ = rollout(
             model, word_piece(), ["the cat sat", "on the mat"], segments="texts", truncate=True
         )
@@ -250,9 +250,9 @@ def test_a_segment_after_the_cut_is_refused():
 
 def test_an_empty_text_among_texts_is_refused():
     for texts in (["the cat", "", "sat"], [["sat"], ["the cat", "  "]], ["the cat", 3]):
-        with pytest.raises(af.InputError, match=r"('  '|''|3) came among the texts of a prompt"):
+        with pytest.raises(af.InputError, match=r"expected texts .*, got ('  '|''|3)"):
             _ = rollout(small_model("bert"), word_piece(), texts, segments="texts")
-    with pytest.raises(af.InputError, match="a list of texts that make up"):
+    with pytest.raises(af.InputError, match="needs a list of the texts of a prompt"):
         _ = rollout(small_model("bert"), word_piece(), [], segments="texts")
 
 
@@ -260,30 +260,30 @@ def test_an_empty_text_among_texts_is_refused():
     "texts", [[["the cat", "sat"], "mat"], ["mat", ["the cat", "sat"]], [["the cat"], []], [[]]]
 )
 def test_texts_and_lists_of_texts_do_not_mix(texts: Any):
-    with pytest.raises(af.InputError, match="a list of texts and lists, or an empty list"):
+    with pytest.raises(af.InputError, match="got texts and lists, or an empty list"):
         _ = rollout(small_model("bert"), word_piece(), texts, segments="texts")
 
 
 @pytest.mark.parametrize("texts", [[None], [["the cat"], [None]], ["the cat", b"sat"]])
 def test_what_is_no_text_is_refused_among_texts(texts: Any):
-    with pytest.raises(af.InputError, match=r"(None|b'sat') came among the texts of a prompt"):
+    with pytest.raises(af.InputError, match=r"expected texts .*, got (None|b'sat')"):
         _ = rollout(small_model("bert"), word_piece(), texts, segments="texts")
 
 
 @pytest.mark.parametrize("segments", ["words", "lines", [(0, 3)]])
 def test_segments_of_a_text_do_not_go_with_ready_inputs(segments: Any):
-    with pytest.raises(af.InputError, match="ready inputs came instead of a text"):
+    with pytest.raises(af.InputError, match="which are unknown for tensors"):
         _ = rollout(small_model("bert"), word_piece(), inputs_for("bert"), segments=segments)
 
 
 @pytest.mark.parametrize(
     ("regions", "message"),
     [
-        (np.zeros((4, 5), dtype=int), r"shape \(4, 5\) of int64; .* with 4 rows and 4 columns"),
-        (np.zeros((4, 4)), r"shape \(4, 4\) of float64; an array of whole numbers"),
+        (np.zeros((4, 5), dtype=int), r"of shape \(4, 4\), .* got int64 of shape \(4, 5\)"),
+        (np.zeros((4, 4)), r"segments: expected integers .* got float64 of shape \(4, 4\)"),
         (np.zeros(16, dtype=int), r"shape \(16,\)"),
-        (np.full((4, 4), -1), r"segments names no region"),
-        ([(0, 3)], r"segments of an image came with shape \(1, 2\)"),
+        (np.full((4, 4), -1), r"segments: expected a region"),
+        ([(0, 3)], r"segments: expected integers .* of shape \(1, 2\)"),
     ],
 )
 def test_regions_that_do_not_fit_the_image_are_refused(regions: Any, message: str):
@@ -293,5 +293,5 @@ def test_regions_that_do_not_fit_the_image_are_refused(regions: Any, message: st
 
 @pytest.mark.parametrize("segments", ["words", "lines"])
 def test_an_image_has_no_words(segments: str):
-    with pytest.raises(af.InputError, match="characters of the tokens are not known"):
+    with pytest.raises(af.InputError, match="need the character spans of the tokens"):
         _ = rollout(small_model("vit"), None, inputs_for("vit"), segments=segments)

@@ -1,4 +1,4 @@
-"""Weights are written where they are kept if a softmax writes them, and copied there else."""
+"""A softmax writes its weights directly to their memory; other weights are copied."""
 
 from typing import Any
 
@@ -17,24 +17,24 @@ SCORES = torch.randn(*SHAPE, generator=torch.manual_seed(0))
 IDS = inputs_for("bert", batch=2)["input_ids"]
 
 
-class Room:
-    """Memory that counts how often it was asked for."""
+class CountingBuffer:
+    """Memory that counts how often it is requested."""
 
     def __init__(self) -> None:
         self.memory = torch.full(SHAPE, -1.0)
-        self.asked = 0
+        self.calls = 0
 
     def __call__(self, shape: tuple[int, ...]) -> torch.Tensor:
         assert shape == SHAPE
-        self.asked += 1
+        self.calls += 1
         return self.memory
 
 
-def run(attention: Any, scores: torch.Tensor = SCORES) -> tuple[Room, torch.Tensor]:
-    buffer = Room()
+def run(attention: Any, scores: torch.Tensor = SCORES) -> tuple[CountingBuffer, torch.Tensor]:
+    buffer = CountingBuffer()
     with torch.no_grad(), softmax_into(buffer, SHAPE) as softmax:
         weights = attention(scores)
-    return buffer, softmax.kept(weights)
+    return buffer, softmax.result(weights)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def run(attention: Any, scores: torch.Tensor = SCORES) -> tuple[Room, torch.Tens
         ),
     ],
 )
-def test_a_softmax_over_keys_writes_to_the_room(attention: Any):
+def test_a_softmax_over_keys_writes_to_the_buffer(attention: Any):
     buffer, weights = run(attention)
     assert weights.data_ptr() == buffer.memory.data_ptr()
     assert torch.equal(weights, SCORES.softmax(dim=-1))
@@ -66,7 +66,7 @@ def test_a_softmax_over_keys_writes_to_the_room(attention: Any):
 )
 def test_anything_else_does_not(attention: Any):
     buffer, weights = run(attention)
-    assert buffer.asked == 0
+    assert buffer.calls == 0
     assert torch.equal(weights, attention(SCORES))
 
 
@@ -78,7 +78,7 @@ def test_anything_else_does_not(attention: Any):
         lambda weights: weights * 0.5,
     ],
 )
-def test_what_was_changed_after_the_softmax_is_not_in_the_room(changed: Any):
+def test_weights_changed_after_the_softmax_are_not_in_the_buffer(changed: Any):
     buffer, weights = run(lambda scores: changed(functional.softmax(scores, dim=-1)))
     assert weights.data_ptr() != buffer.memory.data_ptr()
     torch.testing.assert_close(weights, changed(functional.softmax(SCORES, dim=-1)))
@@ -88,18 +88,18 @@ def test_a_second_softmax_leaves_what_the_first_wrote():
     buffer, weights = run(
         lambda scores: functional.softmax(scores, dim=-1) - functional.softmax(2 * scores, dim=-1)
     )
-    assert buffer.asked == 1
+    assert buffer.calls == 1
     expected = functional.softmax(SCORES, dim=-1) - functional.softmax(2 * SCORES, dim=-1)
     torch.testing.assert_close(weights, expected)
 
 
-def test_a_block_takes_what_is_in_its_room_without_a_copy_and_grows():
+def test_a_block_takes_the_content_of_its_buffer_without_a_copy_and_grows():
     block, layers = Block(1), np.arange(12, dtype=np.float32).reshape(3, 2, 2)
     for layer in layers:
         buffer = block.buffer(layer.shape)
         buffer[...] = layer
         block.add(buffer)
-    np.testing.assert_array_equal(block.taken(), layers)
+    np.testing.assert_array_equal(block.stacked(), layers)
 
 
 @pytest.mark.parametrize("family", ["bert", "distilbert", "llama", "gemma2", "vit", "t5"])
@@ -121,17 +121,19 @@ def test_the_softmax_of_one_example_is_not_copied(family: str, monkeypatch: pyte
 
 @pytest.mark.parametrize("wrong", [float("nan"), 2.0])
 def test_rows_that_a_softmax_wrote_are_checked(wrong: float, monkeypatch: pytest.MonkeyPatch):
-    taken = Block.taken
+    stacked = Block.stacked
 
     def changed(self: Block) -> Any:
-        array: Any = taken(self)
+        array: Any = stacked(self)
         array.setflags(write=True)
         array[0, 0, 1, -1] = wrong
         array.setflags(write=False)
         return array
 
-    monkeypatch.setattr(Block, "taken", changed)
-    with pytest.raises(UnsupportedModelError, match="BertModel gave attention"):
+    monkeypatch.setattr(Block, "stacked", changed)
+    with pytest.raises(
+        UnsupportedModelError, match=r"BertModel(: expected attention rows| is NaN)"
+    ):
         _ = attend(small_model("bert"), None, inputs_for("bert", batch=1))
 
 

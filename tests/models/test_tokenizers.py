@@ -83,7 +83,7 @@ def test_spans_go_from_left_to_right_within_the_text(tokenizer: Any, text: str):
     try:
         found = attend(small_model("bert"), tokenizer, text)
     except af.InputError as refused:
-        if "has no tokens" not in str(refused):
+        if "expected a text with at least one word" not in str(refused):
             raise
         return  # spaces or control characters only, or another kind of nothing
     spans = [span for span in found.origin.spans if span is not None]
@@ -137,6 +137,6 @@ def test_the_real_tokenizer_of_a_real_model_is_read():
     pieces = [text[slice(*span)] for span in found.origin.spans if span]
     assert "".join(pieces) == "".join(text.split())
     long = "the cat sat on the mat " * 100
-    with pytest.raises(af.InputError, match="has 602 tokens, and the model takes 512; shorten it"):
+    with pytest.raises(af.InputError, match=r"at most 512 tokens, .* got 602"):
         _ = attend(model, tokenizer, long)
     assert attend(model, tokenizer, long, heads="mean", truncate=True).tokens[-1] == "[SEP]"

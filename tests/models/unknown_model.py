@@ -1,4 +1,4 @@
-"""An architecture that nobody has heard of, written the way transformers asks for."""
+"""An architecture that is unknown to attnflow, written as transformers requires."""
 
 from typing import Any
 

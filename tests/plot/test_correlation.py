@@ -62,7 +62,7 @@ def test_published_numbers_are_dashed(table: LayerTable) -> None:
         ({"mine": [(0.1, 0.1)] * 6}, "'mine'; the table has raw, rollout, flow"),
     ],
 )
-def test_published_numbers_that_do_not_fit_are_told(
+def test_published_numbers_that_do_not_fit_raise_an_error(
     table: LayerTable, published: object, told: str
 ) -> None:
     with pytest.raises(af.InputError, match=told):

@@ -72,7 +72,7 @@ PICTURE = f"""<svg xmlns:xlink="http://www.w3.org/1999/xlink">
         (_image(GREY), _image(GREY + np.uint8(1))),
     ],
 )
-def test_a_difference_that_nobody_can_see_is_none(old: str, new: str) -> None:
+def test_an_invisible_difference_is_ignored(old: str, new: str) -> None:
     assert old in PICTURE
     _assert_same(PICTURE.replace(old, new), PICTURE)
 

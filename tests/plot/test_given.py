@@ -67,7 +67,7 @@ SINGLE = ["graph", "heatmap", "max_flow", "image", "correlation"]
         ),
     ],
 )
-def test_bad_settings_are_told_before_a_figure_is_made(
+def test_bad_settings_raise_an_error_before_a_figure_is_made(
     attention: af.Attention, name: str, settings: dict[str, Any], told: str
 ) -> None:
     with pytest.raises(af.InputError, match=told):
@@ -76,7 +76,7 @@ def test_bad_settings_are_told_before_a_figure_is_made(
 
 
 @pytest.mark.parametrize("name", SINGLE)
-def test_axes_that_are_not_straight_or_on_no_figure_are_told(
+def test_axes_that_are_not_straight_or_on_no_figure_raise_an_error(
     attention: af.Attention, name: str
 ) -> None:
     for projection in ("polar", "3d"):

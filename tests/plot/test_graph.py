@@ -61,7 +61,7 @@ def test_the_strongest_are_on_top(attention: af.Attention) -> None:
     assert np.array_equal(widths, np.sort(widths))
 
 
-def test_tokens_stand_below_and_layers_beside(attention: af.Attention) -> None:
+def test_tokens_are_labels_below_and_layers_at_the_side(attention: af.Attention) -> None:
     ax = plot.graph(af.raw(attention))
     assert [label.get_text() for label in ax.get_xticklabels()] == list(attention.tokens)
     assert [label.get_text() for label in ax.get_yticklabels()] == ["input", "1", "2", "3"]
@@ -187,7 +187,7 @@ def test_the_current_figure_stays_when_axes_are_given(attention: af.Attention) -
         ),
     ],
 )
-def test_bad_input_is_told(attention: af.Attention, call: Any, told: str) -> None:
+def test_bad_input_raises_an_error(attention: af.Attention, call: Any, told: str) -> None:
     with pytest.raises(af.InputError, match=told.replace("(", r"\(").replace(")", r"\)")):
         _ = call(attention)
     assert plt.get_fignums() == []

@@ -27,7 +27,7 @@ def test_cells_are_the_scores_of_the_query(attention: af.Attention) -> None:
     assert [label.get_text() for label in ax.get_xticklabels()] == list(attention.tokens)
 
 
-def test_layers_are_in_order_however_they_were_asked_for(attention: af.Attention) -> None:
+def test_layers_are_in_order_however_they_were_given(attention: af.Attention) -> None:
     t = af.rollout(attention, layers=[3, 1], queries=0)
     ax = plot.heatmap(t)
     assert [label.get_text() for label in ax.get_yticklabels()] == ["1", "3"]
@@ -64,7 +64,7 @@ def test_the_scale_says_what_it_is_of(attention: af.Attention) -> None:
         assert plot.heatmap(shown).get_figure().axes[1].get_ylabel() == told
 
 
-def test_a_scale_stands_beside_unless_it_is_not_wanted(attention: af.Attention) -> None:
+def test_a_colour_bar_is_drawn_unless_it_is_switched_off(attention: af.Attention) -> None:
     with_scale = plot.heatmap(af.raw(attention), query=0).get_figure()
     without = plot.heatmap(af.raw(attention), query=0, colorbar=False).get_figure()
     assert (len(with_scale.axes), len(without.axes)) == (2, 1)
@@ -91,13 +91,13 @@ def test_methods_stand_side_by_side_as_shares(attention: af.Attention) -> None:
     assert [ax.get_ylabel() for ax in scales] == ["share of attention", "share", "share of flow"]
 
 
-def test_infinite_flow_beside_others_takes_all_of_its_row() -> None:
+def test_infinite_flow_with_others_takes_all_of_its_row() -> None:
     t = af.TokenAttention([[[0.5, np.inf]], [[1.0, 3.0]]], ["a", "b"], [1, 2], [0], "flow")
     (ax,) = plot.compare(t, view="heatmap")
     assert ax.images[0].get_array().tolist() == [[0.0, 1.0], [0.25, 0.75]]
 
 
-def test_the_star_of_one_method_is_explained_beside_others(attention: af.Attention) -> None:
+def test_the_star_of_one_method_is_explained_next_to_others(attention: af.Attention) -> None:
     marks = [False, True, True]
     flow = af.TokenAttention(
         af.flow(attention).scores, attention.tokens, [1, 2, 3], range(5), "flow", saturated=marks

@@ -21,7 +21,7 @@ def seen() -> af.TokenAttention:
     return af.TokenAttention(scores, list("c012345"), [1, 2], [0], "flow", origin=origin)
 
 
-def test_the_grid_lies_over_the_whole_picture(seen: af.TokenAttention) -> None:
+def test_the_grid_covers_the_complete_picture(seen: af.TokenAttention) -> None:
     ax = plot.image(seen, np.zeros((40, 60, 3)))
     picture, grid = ax.images
     assert picture.get_array().shape == (40, 60, 3)
@@ -69,12 +69,14 @@ def test_an_image_of_pillow_is_a_picture(seen: af.TokenAttention) -> None:
         (np.full((4, 6), "a"), "expected integers or floats"),
     ],
 )
-def test_what_is_no_picture_is_told(seen: af.TokenAttention, picture: Any, told: str) -> None:
+def test_an_invalid_picture_raises_an_error(
+    seen: af.TokenAttention, picture: Any, told: str
+) -> None:
     with pytest.raises(af.InputError, match=told):
         _ = plot.image(seen, picture)
 
 
-def test_scores_that_are_of_no_picture_are_told(attention: af.Attention) -> None:
+def test_scores_that_are_not_of_a_picture_raise_an_error(attention: af.Attention) -> None:
     with pytest.raises(af.InputError, match="patches"):
         _ = plot.image(af.raw(attention), np.zeros((4, 6)))
 

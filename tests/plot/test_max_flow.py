@@ -159,7 +159,7 @@ def test_flows_of_every_pair_and_precision_are_of_their_own_graph() -> None:
             assert plot.max_flow(g, m, ax=ax) is ax
 
 
-def test_bad_input_is_told_before_a_figure_is_made(attention: af.Attention) -> None:
+def test_bad_input_raises_an_error_before_a_figure_is_made(attention: af.Attention) -> None:
     g = attention.graph()
     m = af.max_flow(g, source=(3, 0), sink=2)
     other = random_attention(3, 2, 6).graph()

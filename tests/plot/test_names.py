@@ -72,7 +72,7 @@ def test_a_character_that_no_font_has_is_a_box(monkeypatch: pytest.MonkeyPatch) 
     assert how["fontfamily"] == ["sans-serif"]
 
 
-def test_names_are_flat_slanted_or_upright_by_the_room_there_is() -> None:
+def test_names_are_flat_slanted_or_upright_by_the_available_space() -> None:
     def turn(count: int, token: str) -> float:
         a = random_attention(1, 1, count, tokens=[token] * count)
         ax = plot.heatmap(af.raw(a), query=0)

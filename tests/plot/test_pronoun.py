@@ -47,7 +47,7 @@ def test_bars_are_shares_of_both_and_say_the_probability(views: list[af.TokenAtt
     assert bars.get_xlabel() == "probability"
 
 
-def test_numbers_below_the_bars_stand_apart(views: list[af.TokenAttention]) -> None:
+def test_numbers_below_the_bars_do_not_overlap(views: list[af.TokenAttention]) -> None:
     odds = {"his": 3.1e-05, "her": 7.7e-06}
     bars, *_ = plot.pronoun(*views, candidates=["author", "saw"], probabilities=odds)
     bars.get_figure(root=True).canvas.draw()
@@ -105,7 +105,7 @@ def test_given_axes_are_used_and_the_title_is_their_figures(
         ({"query": 2}, "query 2 was not computed"),
     ],
 )
-def test_bad_input_is_told(
+def test_bad_input_raises_an_error(
     views: list[af.TokenAttention], changed: dict[str, Any], told: str
 ) -> None:
     settings: dict[str, Any] = {"candidates": ["author", "saw"], "probabilities": ODDS} | changed

@@ -52,19 +52,19 @@ def test_a_figure_can_be_given_and_must_have_a_place(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", [None, 5, b"a.svg", "a\0.svg", "a\ud800.svg"])
-def test_what_is_no_name_of_a_file_is_told(path: object) -> None:
+def test_an_invalid_file_name_raises_an_error(path: object) -> None:
     with pytest.raises(af.InputError, match="path must be the name of a file"):
         plot.save(Figure(), path)
 
 
 @pytest.mark.parametrize("dpi", [0, -1, float("nan"), float("inf"), "x", None, 1e9, 1e-9, 10**400])
-def test_dots_that_cannot_be_drawn_are_told(tmp_path: Path, dpi: object) -> None:
+def test_an_invalid_dpi_raises_an_error(tmp_path: Path, dpi: object) -> None:
     with pytest.raises(af.InputError, match=r"dpi must be above 0 and at most \d+ .* got"):
         plot.save(Figure(), tmp_path / "a.png", dpi=dpi)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_axes_without_a_figure_are_told(tmp_path: Path) -> None:
+def test_axes_without_a_figure_raise_an_error(tmp_path: Path) -> None:
     ax: Any = Figure().subplots()
     ax.remove()
     with pytest.raises(af.InputError, match="removed from their figure"):
@@ -103,7 +103,7 @@ def test_threads_leave_settings_as_they_were(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_a_missing_matplotlib_is_told_before_any_work(
+def test_a_missing_matplotlib_is_an_error_before_any_work(
     attention: af.Attention, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     find: Any = importlib.util.find_spec

@@ -51,7 +51,7 @@ def test_a_terminal_gets_24_bit_colours(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.parametrize(("name", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
-def test_where_colours_are_not_wanted_there_are_numbers(
+def test_without_colours_there_are_numbers(
     monkeypatch: pytest.MonkeyPatch, name: str, value: str
 ) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
@@ -69,7 +69,7 @@ def test_control_characters_cannot_act() -> None:
         assert r"\x1b[2J\n" in shown
 
 
-def test_the_last_layer_is_shown_unless_another_is_asked_for() -> None:
+def test_the_last_layer_is_shown_by_default() -> None:
     t = af.TokenAttention([[[0.9, 0.1]], [[0.2, 0.8]]], ["a", "b"], [2, 1], [1], "raw")
     assert plot.text(t).scores == (0.9, 0.1)
     assert plot.text(t, layer=1).scores == (0.2, 0.8)
@@ -93,6 +93,6 @@ def test_matplotlib_is_not_needed() -> None:
     assert result.returncode == 0, result.stderr
 
 
-def test_what_is_no_token_attention_is_told() -> None:
+def test_other_types_than_token_attention_raise_an_error() -> None:
     with pytest.raises(af.InputError, match="expected a TokenAttention, got NoneType"):
         _ = plot.text(cast("Any", None))

@@ -154,7 +154,7 @@ def _told() -> dict[str, list[str]]:
     return {row[0].strip(): [cell.strip() for cell in row[1:]] for row in rows}
 
 
-def test_raw_attention_and_rollout_are_as_the_table_tells(real: Load):
+def test_raw_attention_and_rollout_are_as_in_the_table(real: Load):
     model, tokenizer = real("rxnmapper")
     layers, methods = (3, 12), {"raw": af.raw, "rollout": af.rollout}
     counts, total = {name: atom_mapping.Count() for name in methods}, 0

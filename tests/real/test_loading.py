@@ -113,7 +113,7 @@ def test_a_reaction_is_split_into_atoms_bonds_and_an_arrow(tmp_path: Path):
     assert found.offset_mapping[2] == (1, 3)
 
 
-def test_residues_are_letters_and_special_tokens_are_whole(tmp_path: Path):
+def test_residues_are_letters_and_special_tokens_are_not_split(tmp_path: Path):
     bert, roberta = tmp_path / "vocab.txt", tmp_path / "dict.txt"
     _ = bert.write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nA\nC\n[HUMAN]", encoding="utf-8")
     _ = roberta.write_text("A 1\nC 1\n", encoding="utf-8")

@@ -92,7 +92,7 @@ START, NO_SPEECH, NO_TIMES, END = 50257, 50361, 50362, 50256
 
 
 @pytest.mark.real
-def test_whisper_hears_that_nobody_speaks(real: Load):
+def test_whisper_detects_silence(real: Load):
     model, _ = real("whisper")
     first = model(silence(), decoder_input_ids=torch.tensor([[START]])).logits[0, -1]
     assert first.softmax(-1)[NO_SPEECH] > 0.9
@@ -142,7 +142,7 @@ def test_distilbert_corrects_grammar(real: Load, sentence: str, word: str, tag: 
 
 
 @pytest.mark.real
-def test_cloneguard_tells_an_injection_from_a_plain_text(real: Load):
+def test_cloneguard_distinguishes_an_injection_from_a_plain_text(real: Load):
     model, tokenizer = real("cloneguard")
 
     def suspicion(text: str) -> float:

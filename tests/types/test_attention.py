@@ -421,7 +421,7 @@ def test_the_mean_of_all_heads_cannot_be_undone(settings: Any):
 
 @pytest.mark.parametrize("residual", [0.0, 0.5])
 @pytest.mark.parametrize("heads", ["mean", "max", "min"])
-def test_nobody_draws_on_positions_taken_out(residual: float, heads: Any):
+def test_excluded_positions_receive_no_attention(residual: float, heads: Any):
     g = af.Attention(W).graph(without=[0, 3], residual=residual, heads=heads)
     for layer, weights in zip(g.layers, W, strict=True):
         left = getattr(weights, heads)(0)

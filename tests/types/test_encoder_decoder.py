@@ -150,7 +150,7 @@ def test_carried_edges_never_narrow_a_flow():
 
 
 @pytest.mark.parametrize("method", [af.raw, af.rollout, af.flow])
-def test_a_part_is_a_slice_of_the_whole(method: Any):
+def test_selected_layers_and_queries_are_a_slice_of_all(method: Any):
     a = attention()
     part, whole = method(a, layers=[8, 4], queries=[6, 1]), method(a)
     assert np.allclose(part.scores, whole.scores[[7, 3]][:, [6, 1]], rtol=0, atol=1e-12)
@@ -184,7 +184,7 @@ def test_the_graph_says_how_it_was_made():
     assert g.n_layers == attention().n_layers == 8
 
 
-def test_nobody_draws_on_positions_taken_out_on_either_side():
+def test_excluded_positions_of_source_and_target_receive_no_attention():
     g = attention().graph(without=[1, 4], residual=0.0)
     for number, layer in enumerate(g.layers, start=1):
         for position in (1, 4):

@@ -83,7 +83,7 @@ def test_a_negative_seed_is_refused() -> None:
 
 
 @pytest.mark.parametrize("wrong", ["6", None, 2.5, True, [6]])
-def test_sizes_and_seeds_are_whole_numbers(wrong: Any) -> None:
+def test_sizes_and_seeds_must_be_integers(wrong: Any) -> None:
     with pytest.raises(InputError, match=r"n_heads must be an integer, got"):
         _ = random_attention(6, wrong, 4)
     with pytest.raises(InputError, match=r"seed must be an integer, got"):

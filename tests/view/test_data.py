@@ -156,7 +156,7 @@ def test_a_graph_with_a_single_head_at_the_top_comes_as_scores(
         assert np.allclose(decoded(scores["values"]), method(graph).scores, atol=1e-6)
 
 
-def test_scores_are_shown_as_they_came(attention: af.Attention, decoded: Decoded) -> None:
+def test_scores_are_shown_unchanged(attention: af.Attention, decoded: Decoded) -> None:
     given = [af.rollout(attention, layers=[2, 3], queries=[1, 2]), af.flow(attention, queries=2)]
     document = page_data(given)
     assert document["attention"] is document["graph"] is None
@@ -200,7 +200,7 @@ def test_an_explanation_brings_everything(explanation: Explanation, decoded: Dec
     assert np.allclose(flows[3, 0], explanation.scores["flow"].scores[0, 0], atol=1e-6)
 
 
-def test_importance_and_prediction_may_come_beside_attention(attention: af.Attention) -> None:
+def test_importance_and_prediction_may_be_shown_with_attention(attention: af.Attention) -> None:
     importance = Importance([0.0, 0.1, 0.5, -0.2], TOKENS, "gradient_x_input")
     prediction = Prediction("yes", {"yes": 0.8, "no": 0.2}, 3)
     for given in (importance, [importance]):
@@ -212,7 +212,7 @@ def test_importance_and_prediction_may_come_beside_attention(attention: af.Atten
 
 
 @pytest.mark.parametrize(("heads", "there"), [(None, False), (False, False), (True, True)])
-def test_heads_beyond_8_mb_are_left_out_unless_asked_for(heads: bool | None, there: bool) -> None:
+def test_heads_beyond_8_mb_are_left_out_by_default(heads: bool | None, there: bool) -> None:
     weights = np.full((12, 16, 126, 126), 1 / 126, dtype=np.float32)
     document = page_data(af.Attention(weights), heads=heads, flow_queries=())
     assert (document["attention"]["heads"] is not None) == there
@@ -229,7 +229,7 @@ def test_flow_of_a_long_input_is_of_the_shown_query_alone() -> None:
     assert page_data(deep)["scores"][0]["queries"] == [0]
 
 
-def test_flow_is_told_as_it_goes_on_and_can_be_stopped(attention: af.Attention) -> None:
+def test_flow_reports_progress_and_can_be_stopped(attention: af.Attention) -> None:
     told: list[tuple[int, int]] = []
     _ = page_data(attention, progress=lambda *count: told.append(count))
     assert told[-1] == (16, 16)

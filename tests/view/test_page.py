@@ -53,7 +53,7 @@ def test_the_page_holds_the_document(attention: af.Attention, document_of: Docum
     assert document_of(to_html(attention)) == page_data(attention)
 
 
-def test_the_page_holds_script_and_style_whole(attention: af.Attention) -> None:
+def test_the_page_contains_the_complete_script_and_style(attention: af.Attention) -> None:
     page = to_html(attention)
     assert page.startswith("<!doctype html>")
     assert static_file("page.js") in page

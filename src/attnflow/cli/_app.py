@@ -1,4 +1,4 @@
-"""The command line's shape: the program, its options and its commands."""
+"""The program, its options and its commands."""
 
 from typing import Annotated, Any
 
@@ -40,7 +40,7 @@ class _Command(TyperCommand):
         try:
             return super().parse_args(ctx, args)
         except typer.BadParameter as error:
-            # Typer passes on how pydantic words any ValueError.
+            # Typer passes on pydantic's prefix of any ValueError.
             error.message = error.message.removeprefix("Value error, ")
             raise
 
@@ -55,8 +55,8 @@ app.add_typer(reproduce_app)
 app.add_typer(train_app)
 
 
-def _print_version(asked: bool) -> None:  # noqa: FBT001 - typer calls it
-    if asked:
+def _print_version(requested: bool) -> None:  # noqa: FBT001 - typer calls it
+    if requested:
         typer.echo(__version__)
         raise typer.Exit
 
@@ -71,4 +71,4 @@ def program(
         ),
     ] = False,
 ) -> None:
-    """Take the options that stand before any command."""
+    """Take the options before the command."""

@@ -20,7 +20,7 @@ from attnflow.types import Attention, EncoderDecoderAttention
 
 _AnyAttention: TypeAlias = Attention | EncoderDecoderAttention
 
-# What saves memory.
+# Advice if memory runs out.
 _REMEDY = "--heads mean, a shorter text or a smaller --batch-size"
 _BATCH_SIZE = 8  # chosen: the attention of 8 texts of 128 tokens takes 75 MB at BERT-base size
 
@@ -66,9 +66,7 @@ def attend(
     truncate: Truncate = False,
     generate: Annotated[
         int | None,
-        typer.Option(
-            min=1, metavar="N", help="Let the model write up to N tokens, and take them in too."
-        ),
+        typer.Option(min=1, metavar="N", help="Generate up to N tokens first, and include them."),
     ] = None,
     target: Annotated[
         str | None,
@@ -90,7 +88,7 @@ def attend(
     Files are read as UTF-8. Needs the packages of `pip install "attnflow[models]"`.
     """
     if sum(given is not None for given in (text, file, batch_file)) != 1:
-        raise wrong("TEXT", "give one text: TEXT, - for the standard input, --file or --batch-file")
+        raise wrong("TEXT", "expected one of TEXT, - for standard input, --file and --batch-file")
     for option, value, allowed, reason in (
         ("--batch-size", batch_size, batch_file is not None, "without --batch-file"),
         ("--format", file_format, batch_file is not None, "without --batch-file"),
@@ -98,7 +96,7 @@ def attend(
         ("--target", target, generate is None, "with --generate, which writes the target"),
     ):
         if value is not None and not allowed:
-            raise wrong(option, f"it has no meaning {reason}")
+            raise wrong(option, f"has no meaning {reason}")
     attending = _Attending(
         model,
         {"allow_pickle": allow_pickle, "remote_code": remote_code, "device": device},
@@ -113,7 +111,7 @@ def attend(
 
 @dataclass(frozen=True, slots=True)
 class _Attending:
-    """A model, and how it is to be loaded and to attend."""
+    """A model, and the settings to load it and to attend."""
 
     model: str
     load_settings: dict[str, Any]
@@ -121,7 +119,7 @@ class _Attending:
     as_json: bool
 
     def one(self, text: str | None, file: Path | None, out: Path, *, target: str | None) -> None:
-        """The attention for one text, as a file."""
+        """Write the attention for one text to a file."""
         out = output_path(out, option="--out", source=file)
         if target is not None:
             target = encodable(target, option="--target")
@@ -137,7 +135,7 @@ class _Attending:
         self._note(loaded, attention)
 
     def many(self, file: Path, out: Path, batch_size: int, suffix: str) -> None:
-        """The attention for each line of a file, as numbered files in a folder."""
+        """Write the attention for each line of a file to numbered files in a folder."""
         texts = lines(file)
         out = output_folder(out, option="--out", suffix=suffix)
         width = max(5, len(str(len(texts))))
@@ -159,13 +157,13 @@ class _Attending:
     def _attended(
         self, loaded: models.Loaded, texts: list[str], first: int
     ) -> Iterator[_AnyAttention]:
-        """The attention for each text; an error names its line, counted from `first`."""
+        """Yield the attention for each text; an error names its line, counted from `first`."""
         try:
             yield from models.attend(loaded.model, loaded.tokenizer, texts, **self.settings)
         except InputError as reason:
             if len(texts) == 1:
                 raise InputError(f"line {first}: {reason}") from reason
-            # Which of them it was is known when each runs alone.
+            # Run them one by one to find the line with the error.
             for number, text in enumerate(texts, start=first):
                 yield from self._attended(loaded, [text], number)
 
@@ -175,7 +173,7 @@ class _Attending:
         typer.echo(line)
 
     def _note(self, loaded: models.Loaded, attention: _AnyAttention | None = None) -> None:
-        """Say what a user should know of the model, and of the attention for a single text."""
+        """Print notes about missing weights and, for a single text, about attention sinks."""
         if loaded.missing:
             rest = len(loaded.missing) - 1
             shown = loaded.missing[0] + (f" and {rest} more" if rest else "")
@@ -184,7 +182,7 @@ class _Attending:
 
 
 def _described(attention: _AnyAttention) -> dict[str, Any]:
-    """What a file holds, but for the weights."""
+    """Return the content of a file without the weights, for JSON."""
     origin = attention.origin
     common = {
         "averaged": attention.averaged,

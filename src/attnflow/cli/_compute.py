@@ -97,7 +97,7 @@ def compute(
         str | None,
         typer.Option(
             metavar="0,3-5",
-            help="Positions that nobody may draw on, such as attention sinks.  [default: none]",
+            help="Positions to exclude, such as attention sinks.  [default: none]",
         ),
     ] = None,
     receptive_field: Annotated[
@@ -159,11 +159,11 @@ def compute(
 
 
 def _check_method(method: Method, **given: object) -> None:
-    """Refuse options that have no meaning with the method."""
+    """Reject options that have no meaning with the method."""
     for name, value in given.items():
         if value is not None and (method == "raw" or (name == "threads" and method != "flow")):
             option = f"--{name.replace('_', '-')}"
-            raise wrong(option, f"it has no meaning with --method {method}")
+            raise wrong(option, f"has no meaning with --method {method}")
 
 
 def _read(path: Path) -> Attention | EncoderDecoderAttention:
@@ -179,8 +179,8 @@ def _graph(
         return attention.graph(head=head, **settings)
     if head is not None:
         raise InputError(
-            f"--head {head} came with an encoder-decoder, whose layers are of three kinds with "
-            "heads of their own; leave it out"
+            f"--head {head} is not supported for an encoder-decoder, which has three kinds of "
+            "layers with different heads. Leave it out"
         )
     return attention.graph(**settings)
 
@@ -190,8 +190,8 @@ def _json(result: TokenAttention) -> str:
         layer, query, _ = np.unravel_index(np.argmin(finite), finite.shape)
         raise InputError(
             f"layer {result.layers[layer]}, query {result.queries[query]} has an infinite score, "
-            "which JSON does not have: there it is carried along unchanged. Ask for layers and "
-            "queries that attend, or for --out"
+            "since it does not attend in this layer, and JSON has no infinity. Choose other "
+            "--layers and --queries, or use --out"
         )
     return json.dumps(
         {

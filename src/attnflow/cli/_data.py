@@ -20,7 +20,7 @@ Data: TypeAlias = Annotated[
 
 
 def read_splits(folder: Path) -> Splits:
-    """The sentences of a folder; stderr tells which rows could not be read."""
+    """Return the sentences of a folder; rows that could not be read are noted on stderr."""
     splits = load_splits(folder)
     if bad := splits.malformed:
         typer.echo(f"note: {len(bad)} rows could not be read and are left out:", err=True)

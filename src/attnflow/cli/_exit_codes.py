@@ -1,4 +1,4 @@
-"""How the program ends: with one line and a code, never with a traceback for what users meet."""
+"""Exit codes: expected errors end the program with one line and a code, without a traceback."""
 
 import os
 import sys
@@ -16,7 +16,7 @@ _READER_GONE = 141  # 128 + SIGPIPE
 
 @contextmanager
 def exit_codes() -> Generator[None]:
-    """Turn what may end the program early into its exit code; usage errors are typer's (2)."""
+    """Exit with the code of an exception; typer has code 2 for usage errors."""
     try:
         yield
     except AttnflowError as error:
@@ -28,7 +28,7 @@ def exit_codes() -> Generator[None]:
         _drop_output()
         raise SystemExit(_READER_GONE) from error
     except OSError as error:
-        # Errors about files are the library's and name them; what is left came from a stream.
+        # Without a file name the error is about a stream.
         if error.filename is not None:
             raise
         _drop_output()
@@ -41,5 +41,5 @@ def _print_error(reason: str) -> None:
 
 
 def _drop_output() -> None:
-    """Python flushes stdout once more when it ends; let it flush into nothing."""
+    """Redirect stdout to the null device, since Python flushes it once more at exit."""
     _ = os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

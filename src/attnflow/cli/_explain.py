@@ -68,10 +68,10 @@ def explain_command(
 
     Prints the prediction, and for each token raw attention, rollout and flow beside blank-out and
     input gradients, which say what the answer depends on. The verb-number model reads the words
-    before a verb and tells whether the verb is singular or plural.
+    before a verb and predicts whether the verb is singular or plural.
     """
     if (text is None) == (file is None):
-        raise wrong("TEXT", "give one text: TEXT, - for the standard input, or --file")
+        raise wrong("TEXT", "expected one of TEXT, - for standard input, and --file")
     methods = _methods(method)
     blank = REPLACE if replace is None else replace
     given = one_text(text, file)
@@ -103,12 +103,12 @@ def explain_command(
     if explanation.saturated:
         print_note(
             f"flow is at its ceiling at layer {explanation.layer}: the most that each token may "
-            "give, whatever the layers between do; a lower --layer tells more"
+            "give, whatever the layers between do; a lower --layer shows more"
         )
 
 
 def _methods(names: list[str] | None) -> tuple[Method, ...]:
     for name in names or ():
         if name not in METHODS:
-            raise wrong("--method", f"got {name!r}; use {', '.join(METHODS)}")
+            raise wrong("--method", f"expected one of {', '.join(METHODS)}, got {name!r}")
     return tuple(cast("list[Method]", names)) if names else METHODS

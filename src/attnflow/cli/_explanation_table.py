@@ -42,8 +42,8 @@ def _print(explanation: Explanation, unknown: dict[int, str], console: Any) -> N
     _ = line.append(f"{printable(label)} {explanation.prediction.probabilities[label]:.3f}", "bold")
     _ = line.append(f"   ({', '.join(others)})")
     console.print(line)
-    asked = next(iter(explanation.importance.values())).settings.get("target_name")
-    about = "" if asked == label else f"; importance is for {printable(str(asked))}"
+    target = next(iter(explanation.importance.values())).settings.get("target_name")
+    about = "" if target == label else f"; importance is for {printable(str(target))}"
     by = position_name(explanation.query, [*map(printable, explanation.tokens)])
     console.print(Text(f"Layer {explanation.layer}, from {by}{about}"))
     console.print()

@@ -1,4 +1,4 @@
-"""`attnflow generate`: a small file of attention to try things on."""
+"""`attnflow generate`: a small file of synthetic attention for first experiments."""
 
 from pathlib import Path
 from typing import Annotated
@@ -26,14 +26,14 @@ def generate(
         bool, typer.Option("--causal", help="Tokens see only earlier ones, as in a decoder.")
     ] = False,
 ) -> None:
-    """Write generated attention to try things on.
+    """Write synthetic attention for first experiments.
 
     It has the character of a trained encoder's, but no model made it.
     """
     out = output_path(out, option="OUT")
     names = tokens.split()
     if not names:
-        raise wrong("--tokens", "there is no token in it")
+        raise wrong("--tokens", "expected at least one token, got none")
     attention = random_attention(layers, heads, len(names), seed=seed, causal=causal, tokens=names)
     attention.save(out)
     typer.echo(

@@ -1,4 +1,4 @@
-"""Models that a command runs: loading them, and what a user reads meanwhile and in errors."""
+"""Loading of models for commands, with progress and error messages."""
 
 from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager
@@ -10,22 +10,22 @@ from attnflow._internal import checks
 from attnflow.cli._progress import progress_bar
 from attnflow.errors import AttnflowError, InputError
 
-# What the model that comes with attnflow is called.
+# Name of the model that comes with attnflow.
 SHIPPED = "verb-number"
-# What the library calls the settings that users of the command know as options.
+# Arguments in messages of the library, and the options of the command for them.
 _OPTIONS = {
     "allow_pickle=True": "--allow-pickle",
     "remote_code=True": "--remote-code",
     "truncate=True": "--truncate",
 }
 _LOADING = "loading the model"
-_LOADING_LINE = "loading the model; one that is not in the cache yet comes over the network"
-# Seconds. Chosen: torch and a model on disk take some of them, which is not worth a line in a log.
+_LOADING_LINE = "loading the model, which is downloaded if it is not in the cache"
+# Seconds. Chosen: longer than it takes to import torch and load a model from disk.
 _LINE_AFTER = 20.0
 
 
 def loaded_model(name: str | None, settings: dict[str, Any]) -> models.Loaded:
-    """The model of this name or folder, which must read text; None or its name: the shipped one."""
+    """Return a model with a tokenizer; None is the model that comes with attnflow."""
     if name is None or (name == SHIPPED and not Path(name).exists()):
         return paper.load()
     if paper.is_verb_number(Path(name)):
@@ -33,21 +33,21 @@ def loaded_model(name: str | None, settings: dict[str, Any]) -> models.Loaded:
     loaded = models.load(name, **settings)
     if loaded.tokenizer is None:
         raise InputError(
-            f"{name} has no tokenizer, so it reads no text. For images and sound use "
-            "attnflow.models.attend in Python, with what the model's processor gives"
+            f"expected a model with a tokenizer, got {name}. For images and audio use "
+            "attnflow.models.attend in Python, with the output of the model's processor"
         )
     return loaded
 
 
 def loading(label: str, name: str | None = None) -> AbstractContextManager[checks.Progress]:
-    """The progress bar of work that begins with loading a model; not ours has a name."""
+    """Return the progress bar of a command that loads the model `name`, None for attnflow's."""
     line = _LOADING_LINE if name is not None else _LOADING
     return progress_bar(label, starting=_LOADING, starting_line=line, line_after=_LINE_AFTER)
 
 
 @contextmanager
 def naming_options(remedy: str) -> Generator[None]:
-    """Word the advice in errors as options of the command; `remedy` is what saves memory."""
+    """Replace arguments by options in errors; `remedy` is the advice if memory runs out."""
     try:
         yield
     except AttnflowError as error:
@@ -56,7 +56,7 @@ def naming_options(remedy: str) -> Generator[None]:
             message = message.replace(setting, option)
         raise type(error)(message) from error
     except (MemoryError, RuntimeError) as error:
-        # torch has no type for it on the CPU; these are its words, there and on other devices.
+        # On the CPU torch raises a RuntimeError that mentions memory.
         if not isinstance(error, MemoryError) and "memory" not in str(error):
             raise
         raise InputError(f"there is not enough memory for this text; try {remedy}") from error

@@ -12,7 +12,7 @@ def main() -> None:
     """Run the command line on the arguments of this process, and exit with its code."""
     sys.stdout = _buffered(sys.stdout)
     for stream in (sys.stdout, sys.stderr):
-        # A token that the terminal's encoding lacks is spelled out instead of ending the program.
+        # Characters that the terminal's encoding lacks are escaped and not an error.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     with exit_codes():
@@ -20,10 +20,9 @@ def main() -> None:
 
 
 def _buffered(stream: TextIO) -> TextIO:
-    """The stream, with a buffer that PYTHONUNBUFFERED leaves out.
+    """Return the stream with a buffer, also with PYTHONUNBUFFERED.
 
-    The system may write a part of a long text. Without a buffer the rest is lost and nothing
-    raised; a buffer writes the rest too, or raises.
+    The system may write only a part of a long text. Without a buffer the rest is lost silently.
     """
     if isinstance(getattr(stream, "buffer", None), io.RawIOBase):
         return open(stream.fileno(), "w", encoding=stream.encoding, closefd=False)

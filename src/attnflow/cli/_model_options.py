@@ -5,7 +5,7 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
-# What stands for a token where --replace is not given.
+# The default of --replace.
 REPLACE = "unk"
 
 Text: TypeAlias = Annotated[
@@ -38,7 +38,7 @@ Target: TypeAlias = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="Answer that importance is about: a class or token, by name or number.  [default: the "
+        help="Target of importance: a class or token, by name or number.  [default: the "
         "model's own]",
     ),
 ]
@@ -47,15 +47,15 @@ Position: TypeAlias = Annotated[
     typer.Option(
         min=0,
         metavar="I",
-        help="Position whose answer is read of a model that answers at every one.  [default: that "
-        "of the mask, or the last]",
+        help="Position of the output to explain, if the model has one at every position.  "
+        "[default: that of the mask, or the last]",
     ),
 ]
 Replace: TypeAlias = Annotated[
     str | None,
     typer.Option(
         metavar="unk|mask|pad|ID",
-        help=f"What stands for a token that is blanked out.  [default: {REPLACE}]",
+        help=f"Token that replaces others in blank-out.  [default: {REPLACE}]",
     ),
 ]
 Threads: TypeAlias = Annotated[
@@ -64,7 +64,7 @@ Threads: TypeAlias = Annotated[
 
 
 def query_option(what: str) -> Any:
-    """The option of a position; `what` says what for."""
+    """Return the option for a position; `what` describes it in the help."""
     return typer.Option(
         min=0,
         metavar="I",

@@ -1,4 +1,4 @@
-"""Lines on stderr about what a user should know before reading scores."""
+"""Notes on stderr about attention sinks and unknown words."""
 
 from collections.abc import Iterable
 
@@ -7,7 +7,7 @@ import typer
 from attnflow.cli._table import printable
 from attnflow.types import Attention, EncoderDecoderAttention, describe_sinks
 
-# What takes sinks out, for commands that have no option for it.
+# How to exclude sinks, for commands without an option for it.
 COMPUTE_WITHOUT = "attnflow compute --without"
 
 
@@ -19,8 +19,7 @@ def print_note(text: str) -> None:
 def print_sinks_note(attention: object, *, remedy: str = COMPUTE_WITHOUT) -> None:
     """Print one line about positions that take most of a layer's attention, if there are any.
 
-    `remedy` is the option that takes them out, as users of the command at hand would write it.
-    Graphs and scores do not tell such positions.
+    `remedy` is the option that excludes them. They are unknown for graphs and scores.
     """
     if not isinstance(attention, Attention | EncoderDecoderAttention):
         return
@@ -32,9 +31,9 @@ def print_sinks_note(attention: object, *, remedy: str = COMPUTE_WITHOUT) -> Non
 
 
 def print_unknown_note(words: Iterable[str], *, replace: object) -> None:
-    """Print one line about words that the model does not know, if there are any.
+    """Print one line about words that are not in the vocabulary, if there are any.
 
-    `replace` is what stands for a token that is blanked out.
+    `replace` is the token that replaces others in blank-out.
     """
     each = ", ".join(map(printable, dict.fromkeys(words)))
     if not each:

@@ -8,17 +8,17 @@ import typer
 from attnflow._internal import storage
 
 _SUFFIXES = (".npz", ".safetensors")
-# "3" or "0-3". No model has positions of more digits, and a slip must not fill the memory.
+# "3" or "0-3". The digits are limited so that a typing error cannot fill the memory.
 _RANGE = re.compile(r"(\d{1,6})(?:-(\d{1,6}))?", re.ASCII)
 
 
 def wrong(option: str, reason: str) -> typer.BadParameter:
-    """The error about an option or argument, its name quoted as typer quotes it."""
+    """Return the error about an option or argument, with its name quoted as by typer."""
     return typer.BadParameter(reason, param_hint=f"'{option}'")
 
 
 def positions(text: str | None, *, option: str, lowest: int) -> tuple[int, ...] | None:
-    """Positions from text such as "1,4-6"; None, for "all of them", where the option is not given.
+    """Return the positions in a text such as "1,4-6"; None, for all, without the option.
 
     >>> positions("1,4-6", option="--layers", lowest=1)
     (1, 4, 5, 6)
@@ -31,48 +31,48 @@ def positions(text: str | None, *, option: str, lowest: int) -> tuple[int, ...] 
         if match is None:
             raise wrong(
                 option,
-                f"got {text!r}; give whole numbers, as in {lowest},{lowest + 3} or "
-                f"{lowest}-{lowest + 3}",
+                f"expected integers such as {lowest},{lowest + 3} or {lowest}-{lowest + 3}, got "
+                f"{text!r}",
             )
         first, last = int(match[1]), int(match[2] or match[1])
         if last < first:
-            raise wrong(option, f"got {text!r}; a range goes up, as in {last}-{first}")
+            raise wrong(option, f"expected an ascending range such as {last}-{first}, got {text!r}")
         numbers += range(first, last + 1)
     if min(numbers) < lowest:
-        raise wrong(option, f"got {text!r}; the lowest possible number is {lowest}")
+        raise wrong(option, f"expected numbers of at least {lowest}, got {text!r}")
     if len(set(numbers)) < len(numbers):
-        raise wrong(option, f"got {text!r}; a number is given twice")
+        raise wrong(option, f"expected distinct numbers, got {text!r}")
     return tuple(numbers)
 
 
 def below_one(value: float, *, option: str) -> float:
-    """Return a share from 0 up to, but not including, 1 as it is.
+    """Return a number in [0, 1), or raise an error about the option.
 
     >>> below_one(0.5, option="--residual")
     0.5
     """
     if not 0.0 <= value < 1.0:  # NaN fails here too
-        raise wrong(option, f"got {value}; give a number from 0 up to, but not including, 1")
+        raise wrong(option, f"expected a number of at least 0 and below 1, got {value}")
     return value
 
 
 def number_or_name(value: str | None) -> int | str | None:
-    """What a user writes for a class or token: its number, or its name.
+    """Return a class or token as an integer if it is a number, else as its name.
 
     >>> number_or_name("1"), number_or_name("plural")
     (1, 'plural')
     """
-    # Of more digits than any number of a class or token has, int() itself may refuse.
+    # int() raises an error for very many digits.
     if value is not None and value.isascii() and value.isdigit() and len(value) < 20:
         return int(value)
     return value
 
 
 def file_path(path: Path, *, option: str) -> Path:
-    """Refuse the dash that means a standard stream elsewhere: these formats need a file."""
+    """Reject the dash for a standard stream, since these formats need a file."""
     if str(path) == "-":
         raise wrong(
-            option, f"a file is wanted, not a stream; its name ends in {' or '.join(_SUFFIXES)}"
+            option, f"expected a file whose name ends in {' or '.join(_SUFFIXES)}, got a stream"
         )
     return path
 
@@ -84,44 +84,43 @@ def output_path(path: Path, *, option: str, source: Path | None = None) -> Path:
     """
     path = file_path(path, option=option)
     if path.suffix.lower() not in _SUFFIXES:
-        raise wrong(option, f"got {str(path)!r}; the name must end in {' or '.join(_SUFFIXES)}")
+        raise wrong(
+            option, f"expected a name that ends in {' or '.join(_SUFFIXES)}, got {str(path)!r}"
+        )
     storage.check_packages(path)
     check_file(path, option=option, source=source)
     return path
 
 
 def check_file(path: Path, *, option: str, source: Path | None = None) -> None:
-    """Refuse a path that no file can be written to, or that is the file to read."""
+    """Reject a path that no file can be written to, or that is the file to read."""
     _check_place(path, option=option)
     if path.is_dir():
-        raise wrong(option, f"{str(path)!r} is a folder")
+        raise wrong(option, f"expected a file, got the folder {str(path)!r}")
     if source is not None and path.exists() and source.exists() and path.samefile(source):
-        raise wrong(option, f"{str(path)!r} is the file to read; choose another name")
+        raise wrong(option, f"{str(path)!r} is the file to read. Choose another name")
 
 
 def _check_place(path: Path, *, option: str) -> None:
-    """Refuse a path that nothing can be at."""
+    """Reject a path in a folder that does not exist, or with a name that is too long."""
     try:
         _ = path.is_dir()
     except OSError as reason:  # a name that is too long
-        raise wrong(option, f"it cannot be a path: {reason.strerror}") from reason
+        raise wrong(option, f"cannot be a path: {reason.strerror}") from reason
     if not path.parent.is_dir():
-        raise wrong(option, f"there is no folder {str(path.parent)!r}")
+        raise wrong(option, f"the folder {str(path.parent)!r} does not exist")
 
 
 def output_folder(path: Path, *, option: str, suffix: str) -> Path:
-    """Make a folder for results with names that end in `suffix`, or take an empty one.
-
-    Files of an earlier run in it would pass for results of this one.
-    """
+    """Create the folder for results with names that end in `suffix`; an existing one is empty."""
     storage.check_packages(path / f"1.{suffix}")
     _check_place(path, option=option)
     if str(path) == "-" or path.suffix.lower() in _SUFFIXES or path.is_file():
-        raise wrong(option, f"got {str(path)!r}; a folder is wanted, for several files")
+        raise wrong(option, f"expected a folder for several files, got {str(path)!r}")
     if path.is_dir() and any(path.iterdir()):
-        raise wrong(option, f"the folder {str(path)!r} is not empty; choose a new or empty one")
+        raise wrong(option, f"the folder {str(path)!r} is not empty. Choose a new or empty one")
     try:
         path.mkdir(exist_ok=True)
     except OSError as reason:
-        raise wrong(option, f"the folder {str(path)!r} cannot be made: {reason}") from reason
+        raise wrong(option, f"the folder {str(path)!r} cannot be created: {reason}") from reason
     return path

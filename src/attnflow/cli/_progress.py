@@ -1,4 +1,4 @@
-"""What stderr shows while work takes more than a moment."""
+"""Progress on stderr: a bar on a terminal, else a line."""
 
 import sys
 from collections.abc import Callable, Generator
@@ -10,7 +10,7 @@ import typer
 
 from attnflow._internal import checks
 
-# Until the first report nobody can tell whether code is being compiled, loaded or run already.
+# Before the first report, code may be compiled, loaded or run.
 _STARTING = "starting (the first run compiles)"  # short: with the bar it fits 80 columns
 _STARTING_LINE = "starting; the first run after installing compiles for about half a minute"
 
@@ -24,12 +24,11 @@ def progress_bar(
     bar_after: float = 1.0,
     line_after: float = 3.0,
 ) -> Generator[checks.Progress]:
-    """Give the callback `progress(done, total)` of a bar that appears `bar_after` seconds of work.
+    """Yield the callback `progress(done, total)` of a bar that appears after `bar_after` seconds.
 
-    Until the first report it says `starting` instead of the label. Where stderr is not a terminal
-    there is nobody to watch a bar: one line with `starting_line` is written if nothing is reported
-    for `line_after` seconds. Chosen: loading compiled code takes one of them, which is
-    not worth a line in a log.
+    Until the first report it shows `starting` instead of the label. If stderr is not a terminal,
+    one line with `starting_line` is written if nothing is reported for `line_after` seconds.
+    Chosen: loading compiled code takes one second, which is not worth a line in a log.
     """
     if not on_terminal():
         line = f"{label}: {starting_line}"
@@ -40,7 +39,7 @@ def progress_bar(
     bar = rich_bar(width=30)
     task = bar.add_task(starting, total=None)
     try:
-        # A timer and not the callback starts the bar: nothing is reported while code compiles.
+        # A timer starts the bar, since nothing is reported while code compiles.
         with _later(bar_after, bar.start):
             yield lambda done, total: bar.update(
                 task, description=label, completed=done, total=total
@@ -51,12 +50,12 @@ def progress_bar(
 
 
 def on_terminal() -> bool:
-    """Whether stderr is a terminal; Python has no stderr where the shell closed it."""
+    """Return whether stderr is a terminal; it is None if the shell closed it."""
     return sys.stderr is not None and sys.stderr.isatty()
 
 
 def rich_bar(*, width: int) -> Any:
-    """A bar on stderr with label, share and time, which is removed at the end."""
+    """Return a bar on stderr with label, share and time, which is removed at the end."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
@@ -67,7 +66,7 @@ def rich_bar(*, width: int) -> Any:
 
 @contextmanager
 def _later(seconds: float, action: Callable[[], None]) -> Generator[Timer]:
-    """Do something after some seconds, unless the work is over or the timer cancelled by then."""
+    """Call a function after some seconds, unless the context ends or the timer is cancelled."""
     timer = Timer(seconds, action)
     timer.daemon = True
     timer.start()

@@ -31,7 +31,7 @@ def serve_command(
     host: Annotated[
         str,
         typer.Option(
-            metavar="ADDRESS", help="Where to listen; by default this machine alone can reach it."
+            metavar="ADDRESS", help="Address to listen on; by default only this machine has access."
         ),
     ] = "127.0.0.1",
     port: Annotated[
@@ -60,7 +60,7 @@ def serve_command(
         int, typer.Option(min=1, metavar="N", help="Requests worked on at a time.")
     ] = _DEFAULT.work,
     max_queue: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Requests that wait for their turn.")
+        int, typer.Option(min=1, metavar="N", help="Requests that may wait.")
     ] = _DEFAULT.queue,
     max_seconds: Annotated[
         float, typer.Option(min=1, metavar="S", help="Seconds from a request to its answer.")
@@ -110,19 +110,18 @@ def serve_command(
 
 
 def _named(given: list[str]) -> dict[str, str]:
-    """Name → folder or id, of arguments such as "folder" and "name=folder"."""
+    """Return the folder or id by name, of arguments such as "folder" and "name=folder"."""
     named: dict[str, str] = {}
     for each in given:
         name, equals, source = each.partition("=")
         if not equals or Path(each).exists():
-            # Users of the app see no more of a path than its end. Not resolved: a link is named as
-            # it is.
+            # Users of the app see only the last part of a path. Links are not resolved.
             end = os.path.basename(os.path.abspath(each))  # noqa: PTH100, PTH119
             name, source = end if Path(each).is_dir() else each, each
         if not name or not source:
-            raise wrong("MODEL", f"got {each!r}; give a folder or id, or NAME=MODEL")
+            raise wrong("MODEL", f"expected a folder or id, or NAME=MODEL, got {each!r}")
         if name in named:
-            raise wrong("MODEL", f"two models would be shown as {name!r}; give one as NAME=MODEL")
+            raise wrong("MODEL", f"two models have the name {name!r}. Pass one as NAME=MODEL")
         named[name] = source
     return named
 

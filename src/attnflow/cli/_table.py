@@ -1,4 +1,4 @@
-"""Token attention as text for people."""
+"""Token attention as a text table."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from attnflow.types import TokenAttention, position_name
 
-_MOST_TOKENS = 5  # shown for each query where the whole row is too wide; chosen to fit 80 columns
+_MOST_TOKENS = 5  # shown for each query if the row is too wide; chosen to fit 80 columns
 _CUT = (
     f"(the {_MOST_TOKENS} highest scores of each query; for all: --json, --out, a wider terminal)"
 )
@@ -15,10 +15,10 @@ _GAP = "  "
 
 
 def table(token_attention: TokenAttention, layer: int, *, width: int | None) -> str:
-    """Scores of one layer: a row for each query, a column for each token.
+    """Return the scores of one layer: a row for each query, a column for each token.
 
-    Where the columns do not fit into `width` characters, each query is shown with the tokens of
-    its highest scores instead. None is any width.
+    If the columns do not fit into `width` characters, each query is shown with the tokens of its
+    highest scores instead. None is any width.
     """
     rows = token_attention.scores[token_attention.layers.index(layer)]
     tokens = [printable(token) for token in token_attention.tokens]
@@ -33,14 +33,14 @@ def table(token_attention: TokenAttention, layer: int, *, width: int | None) -> 
 
 
 def saturation_note(token_attention: TokenAttention) -> str:
-    """One line about the layers whose scores say nothing about the query, or an empty text."""
+    """Return a line about the layers whose scores do not depend on the query, or ""."""
     if token_attention.method != "flow":
         return ""
     pairs = zip(token_attention.layers, token_attention.saturated, strict=True)
     layers = [str(layer) for layer, saturated in pairs if saturated]
     n_queries, n_tokens = token_attention.scores.shape[1:]
     if not layers:
-        # One query is compared with nothing, so there is nothing to deny.
+        # With one query, saturation is unknown.
         return "Saturated: no layer." if n_queries > 1 else ""
     named = f"{'layer' if len(layers) == 1 else 'layers'} {', '.join(layers)}"
     if n_queries == 1:

@@ -8,9 +8,9 @@ from attnflow.errors import InputError
 
 
 def one_text(argument: str | None, file: Path | None) -> str:
-    """The text of a command: `argument` itself, `-` for the standard input, or a file's content.
+    """Return the text of a command: `argument`, or the content of standard input (-) or a file.
 
-    Of what is read, the last line break is not part of the text: editors and echo put it there.
+    The last line break is removed, since editors and echo add it.
     """
     if file is not None:
         text, where = _content(file).removesuffix("\n"), str(file)
@@ -22,27 +22,27 @@ def one_text(argument: str | None, file: Path | None) -> str:
     else:
         text, where = encodable(argument or "", option="TEXT"), "TEXT"
     if not text:
-        raise InputError(f"{where} is empty; a text of at least one word is wanted")
+        raise InputError(f"{where} is empty. Pass a text with at least one word")
     return text
 
 
 def lines(file: Path) -> list[str]:
-    """One text a line. An empty line is an error, since line n is to give file n."""
+    """Return one text per line. An empty line is an error, since line n becomes file n."""
     texts = _content(file).removesuffix("\n").split("\n")
     for number, text in enumerate(texts, start=1):
         if not text.strip():
             raise InputError(
-                f"line {number} of {file} is empty; each line is one text of at least one word"
+                f"line {number} of {file} is empty. Each line must have at least one word"
             )
     return texts
 
 
 def encodable(text: str, *, option: str) -> str:
-    """Refuse an argument with bytes that are no text, which Python hides in half characters."""
+    """Reject an argument that is not UTF-8, which Python decodes to lone surrogates."""
     try:
         _ = text.encode()
     except UnicodeEncodeError as reason:
-        raise wrong(option, "it is not text in UTF-8") from reason
+        raise wrong(option, "expected text in UTF-8") from reason
     return text
 
 
@@ -50,17 +50,17 @@ def _content(file: Path) -> str:
     try:
         return _decoded(file.read_bytes(), str(file))
     except FileNotFoundError as reason:
-        raise InputError(f"{file} does not exist; check the path") from reason
+        raise InputError(f"{file} does not exist. Check the path") from reason
     except OSError as reason:
         raise InputError(f"{file} cannot be read: {reason.strerror}") from reason
 
 
 def _decoded(content: bytes, where: str) -> str:
-    """Text with line breaks as Python has them, without the mark that some editors begin with."""
+    """Return the text without a byte order mark, and with Python's line breaks."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as reason:
         raise InputError(
-            f"{where} is not text in UTF-8 (byte {reason.start + 1}); save it as UTF-8"
+            f"{where} is not text in UTF-8 (byte {reason.start + 1}). Save it as UTF-8"
         ) from reason
     return text.replace("\r\n", "\n").replace("\r", "\n")

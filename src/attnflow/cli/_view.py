@@ -38,7 +38,7 @@ _Seen: TypeAlias = _Attended | AttentionGraph | TokenAttention | Explanation
 
 _ARRAYS = (".npz", ".safetensors")
 _PAGES = (".html", ".htm")
-# What gives away what a file holds; one with none of them is read as attention, or refused so.
+# Arrays that identify the type in a file; a file without them is read as attention.
 _KINDS: dict[str, type[EncoderDecoderAttention | AttentionGraph | TokenAttention]] = {
     "cross": EncoderDecoderAttention,
     "layer_1": AttentionGraph,
@@ -82,8 +82,8 @@ def view(
     heads: Annotated[
         Literal["all", "mean"] | None,
         typer.Option(
-            help="Put every head into the page, or their mean only.  [default: every head where "
-            "they take less than 8 MB]"
+            help="Put every head into the page, or only their mean.  [default: every head if they "
+            "take less than 8 MB]"
         ),
     ] = None,
     target: Target = None,
@@ -97,15 +97,15 @@ def view(
 ) -> None:
     """Write one interactive page: raw attention, rollout and flow, layer by layer.
 
-    Of a text the page also shows what the model answers and what the answer depends on, where the
-    model has a head that answers. The page needs no other file and no network.
+    For a text and a model with a prediction head, the page also shows the prediction and the
+    importance of each token. The page needs no other file and no network.
     """
     if (shown is None) == (file is None):
-        raise wrong("TEXT|FILE", "give one: TEXT, a FILE, - for the standard input, or --file")
+        raise wrong("TEXT|FILE", "expected one of TEXT, FILE, - for standard input, and --file")
     if out.suffix.lower() not in _PAGES:
-        raise wrong("--out", f"got {str(out)!r}; the name must end in .html")
+        raise wrong("--out", f"expected a name that ends in .html, got {str(out)!r}")
     check_file(out, option="--out", source=file)
-    asking = _Asking(
+    options = _ModelOptions(
         model,
         {"allow_pickle": allow_pickle, "remote_code": remote_code, "device": device},
         {"target": target, "position": position, "replace": replace},
@@ -114,10 +114,10 @@ def view(
     )
     arrays = _arrays_file(shown)
     if arrays is not None:
-        asking.check_nothing_asked(arrays)
+        options.check_unused(arrays)
         seen: _Seen = _read(arrays)
     else:
-        seen = asking.seen(one_text(shown, file), layer, query)
+        seen = options.seen(one_text(shown, file), layer, query)
     settings: Any = {"layer": layer, "query": query, "title": title, "threads": threads}
     with progress_bar("attention flow") as progress:
         every = None if heads is None else heads == "all"
@@ -133,8 +133,8 @@ def view(
 
 
 @dataclass(frozen=True, slots=True)
-class _Asking:
-    """A model, and what it is asked about a text; as options give it."""
+class _ModelOptions:
+    """The options of the command about a model and its explanation."""
 
     model: str | None
     load_settings: dict[str, Any]
@@ -142,8 +142,8 @@ class _Asking:
     truncate: bool
     threads: int | None
 
-    def check_nothing_asked(self, arrays: Path) -> None:
-        """Refuse options about a model where a file of arrays came."""
+    def check_unused(self, arrays: Path) -> None:
+        """Reject options about a model if a file of arrays was passed."""
         given = {
             "model": self.model,
             **self.importance,
@@ -153,10 +153,10 @@ class _Asking:
         for name, value in given.items():
             if value is not None and value is not False:
                 option = f"--{name.replace('_', '-')}"
-                raise wrong(option, f"it has no meaning with a file: {arrays} was computed already")
+                raise wrong(option, f"has no meaning with the computed arrays of {arrays}")
 
     def seen(self, text: str, layer: int | None, query: int | None) -> Explanation | _Attended:
-        """All of it where the model answers, else what it attended to, and a note that says so."""
+        """Return an explanation; if the model has no prediction, its attention, with a note."""
         given: dict[str, Any] = {
             name: number_or_name(value) if isinstance(value, str) else value
             for name, value in self.importance.items()
@@ -177,12 +177,12 @@ class _Asking:
                     **given,
                 )
             except UnsupportedModelError as reason:
-                if given:  # they are about an answer that there is none of
+                if given:  # options about a prediction
                     raise
                 attended = models.attend(
                     loaded.model, loaded.tokenizer, text, truncate=self.truncate
                 )
-                print_note(f"attention alone is shown, without an answer: {reason}")
+                print_note(f"the page shows only attention, without a prediction: {reason}")
                 return attended
         unknown = unknown_words(explanation, loaded.tokenizer).values()
         print_unknown_note(unknown, replace=given.get("replace", REPLACE))
@@ -190,21 +190,21 @@ class _Asking:
 
 
 def _arrays_file(shown: str | None) -> Path | None:
-    """The file of arrays that is meant, and None for a text; a file of text is refused."""
+    """Return the file of arrays, or None for a text; the name of another file is an error."""
     if shown is None or shown == "-":
         return None
     path = Path(shown)
     if path.suffix.lower() in _ARRAYS:
         return path
     try:
-        there = path.is_file()
-    except OSError:  # longer than any name of a file
-        there = False
-    if there:
+        exists = path.is_file()
+    except OSError:  # longer than any file name
+        exists = False
+    if exists:
         raise wrong(
             "TEXT|FILE",
-            f"{shown!r} is a file, and not of arrays, whose names end in {' or '.join(_ARRAYS)}; "
-            "read its text with --file, or give a text that is called like it by the standard "
+            f"expected a text, or a file whose name ends in {' or '.join(_ARRAYS)}, got the file "
+            f"{shown!r}. Pass --file to read its text; if this is the text, pass it on standard "
             "input, as -",
         )
     return None

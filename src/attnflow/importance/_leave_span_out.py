@@ -65,7 +65,7 @@ def leave_span_out(
     text
         One text gives one result, a list of texts a list.
     spans
-        "words" for every word, special tokens apart, the columns of `TokenAttention.to_words`; or
+        "words" for every word and special token, the columns of `TokenAttention.to_words`; or
         characters (start, end), which may overlap. A token belongs to a span that contains at least
         half of its characters. For a list of texts, a list of such lists.
 

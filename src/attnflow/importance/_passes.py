@@ -97,7 +97,7 @@ def all_logits(model: nn.Module, fields: Mapping[str, Any]) -> Tensor:
 
 
 def _run(model: nn.Module, fields: Mapping[str, Any]) -> Any:
-    with explain_failure(f"{type(model).__name__} does not run on the input", "call it by itself"):
+    with explain_failure(f"{type(model).__name__} does not run on the input", "call it directly"):
         if "" in fields:  # the only argument of a plain module
             return model(fields[""])
         named = is_pretrained(model) and accepts(model, "return_dict")

@@ -201,7 +201,7 @@ def _undo_edits(state):
         state.balance[number] -= flow
         state.balance[below] += flow
         state.residual[number * nodes + v] = full
-        # Whole words, since all edits of a row are undone before anything reads it again.
+        # Complete words of bits, since all edits of a row are undone before it is read again.
         word = number * words + (v >> 6)
         state.open[word] = state.all_open[word]
         state.used[word] = NONE

@@ -136,7 +136,7 @@ def _single_head(
 
 
 def _saturated(chosen: Selection, scores: NDArray[np.float64]) -> list[bool]:
-    """For each layer, whether its scores tell nothing about the query, as `flow` says."""
+    """Return for each layer whether its scores are saturated, as defined in `flow`."""
     graph, (query, *others) = chosen.graph, chosen.queries
     if others:
         return [_same(rows.min(axis=0), rows.max(axis=0)) for rows in scores]

@@ -1,4 +1,4 @@
-"""A torch model and its input give attention, or rollout itself for long inputs.
+"""Attention of torch models for an input, and rollout during the forward pass for long inputs.
 
 Needs torch, and transformers for models from Hugging Face: the extra `models`.
 """

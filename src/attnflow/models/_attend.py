@@ -1,4 +1,4 @@
-"""`attend`: a model and its input give the attention of one forward pass."""
+"""`attend`: the attention of a model for an input, from one forward pass."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from attnflow.errors import InputError, UnsupportedModelError
 from attnflow.models._families import layer_count
-from attnflow.models._model import not_finite, unwrap_compiled
+from attnflow.models._model import not_finite, not_normalized, unwrap_compiled
 from attnflow.models.capture import ROLES, Collector, capture_attention
 from attnflow.models.inputs import (
     Generate,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Heads: TypeAlias = Literal["all", "mean"]
 AnyAttention: TypeAlias = "Attention | EncoderDecoderAttention"
 
-# How far the sum of a row of float32 may be from one, as for `Attention`.
+# Largest error of the sum of a row in float32, as for `Attention`.
 _TOLERANCE = 1e-3
 
 
@@ -68,43 +68,43 @@ def attend(
     truncate: bool = False,
     generate: Generate | None = None,
 ) -> AnyAttention | list[AnyAttention]:
-    """The attention of a model for an input, from one forward pass of the model as it is.
+    """Return the attention of a model for an input, from one forward pass.
 
     Parameters
     ----------
     model
         A Hugging Face model with any attention implementation (eager, SDPA, flex, flash), or any
         torch module whose attention is `nn.MultiheadAttention`, a call of
-        `F.scaled_dot_product_attention`, or a softmax with a dropout called `attn_drop`. It is left
-        as it was.
+        `F.scaled_dot_product_attention`, or a softmax with a dropout named `attn_drop`. It does
+        not change.
     tokenizer
-        The model's tokenizer or processor; None with ready inputs.
+        The model's tokenizer or processor; None with tensors.
     text
-        A text gives one result. A list of texts is run as one padded batch and gives a list,
-        padding cut away. Ready model inputs, a mapping of tensors by name or the model's main
-        input alone, give one result for a batch of one and a list for more.
+        One text gives one result; a list of texts is run as a padded batch and gives a list of
+        results without padding. Tensors, a mapping by name or the model's main input alone, give
+        one result for a batch of one and a list for more.
     target
-        What the decoder of an encoder-decoder reads, one text for each text; by default its start
-        token alone.
+        The text that the decoder of an encoder-decoder reads, one for each text; by default only
+        its start token.
     heads
-        "all" keeps every head; "mean" keeps their mean only, computed block by block while the pass
-        runs, so that memory is one head's.
+        "all" keeps every head; "mean" keeps only their mean, computed during the pass block by
+        block, with the memory of one head.
     truncate
         Cut a text that is too long for the model; by default it is an InputError.
     generate
-        Have the model write this many tokens first (or settings for its own `generate`), and
-        explain prompt and output: `Attention.predicting` are the positions that wrote them.
+        The number of tokens to generate first, or arguments of the model's `generate`. The result
+        covers prompt and output; `Attention.predicting` are the positions that predicted them.
 
     Returns
     -------
-    An Attention, or an EncoderDecoderAttention for a model with a decoder of its own; a list of
-    them for several inputs. `causal` is set where no position of the model saw a later one.
+    An Attention, or an EncoderDecoderAttention for an encoder-decoder; a list of them for several
+    inputs. `causal` is set if no position attends to a later one.
 
     Notes
     -----
-    Time is that of an eager forward pass. Memory is `4 · L · H · n²` bytes, `4 · L · n²` with
-    heads="mean"; for inputs where that is too much, see `attnflow.models.rollout`. Threads that
-    share a model take turns; other users of it must wait meanwhile.
+    Takes the time of an eager forward pass and `4 · L · H · n²` bytes, `4 · L · n²` with
+    heads="mean"; for longer inputs, see `attnflow.models.rollout`. Threads may call this with the
+    same model, which then runs their passes one by one; other code must not use it meanwhile.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def attend(
     Attention(layers=3, heads=2, tokens=4)
     """
     if not isinstance(cast("object", heads), str) or heads not in ("all", "mean"):
-        raise InputError(f"heads is {heads!r}; use all or mean")
+        raise InputError(f"heads: expected 'all' or 'mean', got {heads!r}")
     model = unwrap_compiled(model)
     inputs = prepare(model, tokenizer, text, target=target, truncate=truncate, generate=generate)
     averaged = heads == "mean"
@@ -131,7 +131,7 @@ def attend(
 def _result(
     model: nn.Module, collector: Collector, example: int, *, averaged: bool
 ) -> AnyAttention:
-    """What was heard for one example, with the names of its positions."""
+    """Return the captured attention of one example, with the names of its positions."""
     inputs = collector.inputs
     own, decoder, cross = (collector.weights(role, example) for role in ROLES)
     source = inputs.sources[example]
@@ -143,9 +143,9 @@ def _result(
             captured = {"encoder": own, "decoder": decoder, "cross": cross}
             missing = [name for name, weights in captured.items() if weights is None]
             raise UnsupportedModelError(
-                f"{type(model).__name__} attends to another sequence, but no "
-                f"{' or '.join(missing)} attention was heard; pass the whole model with both of "
-                "its inputs, or its encoder alone: attend(model.encoder, …)"
+                f"{type(model).__name__} has cross-attention, but no {' or '.join(missing)} "
+                "attention was found. Pass the complete model with both of its inputs, or its "
+                "encoder alone: attend(model.encoder, …)"
             )
         target = target or Positions()
         names, origin = name_positions(model, inputs.forward, source, own.shape[-1])
@@ -156,7 +156,7 @@ def _result(
         )
     except InputError as reason:
         captured = [weights for weights in (own, decoder, cross) if weights is not None]
-        raise _unfit(model, captured, reason) from reason
+        raise _unsupported(model, captured, reason) from reason
 
 
 def _single(
@@ -168,13 +168,13 @@ def _single(
     *,
     averaged: bool,
 ) -> Attention:
-    """Attention of one sequence to itself, whether or not the model calls its layers a decoder."""
+    """Return the self-attention of a model with one sequence, an encoder or a decoder."""
     inputs = collector.inputs
     stacks = [stack for stack in (own, decoder) if stack is not None]
     if len({stack.shape[1:] for stack in stacks}) > 1:
         raise UnsupportedModelError(
-            f"{type(model).__name__} attends in an encoder and in a decoder of different sizes; "
-            "pass one of them, as in attend(model.encoder, …)"
+            f"{type(model).__name__} has an encoder and a decoder with attention of different "
+            "shapes. Pass one of them, as in attend(model.encoder, …)"
         )
     weights = stacks[0] if len(stacks) == 1 else np.concatenate(stacks)
     source = inputs.sources[example]
@@ -184,36 +184,29 @@ def _single(
     )
 
 
-def _unfit(
+def _unsupported(
     model: nn.Module, captured: list[NDArray[np.float32]], reason: InputError
 ) -> UnsupportedModelError:
-    """What to say of a model whose attention is none: its fault, and not the caller's arrays'."""
+    """Return the error for captured weights that `Attention` rejects, in terms of the model."""
     name = type(model).__name__
     if not all(np.isfinite(weights).all() for weights in captured):
         return not_finite(model)
     lowest = min(float(weights.min()) for weights in captured)
     if lowest < 0:
         return UnsupportedModelError(
-            f"{name} gave attention with a weight of {lowest:.3g}; what it computes is no share of "
-            "what each position takes from where"
+            f"{name}: expected attention weights of at least 0, got {lowest:.3g}. Attention that "
+            "is no distribution is not supported"
         )
     sums = np.concatenate([weights.sum(axis=-1).ravel() for weights in captured])
     worst = float(sums[np.abs(sums - 1).argmax()])
     if abs(worst - 1) > _TOLERANCE:
-        return UnsupportedModelError(
-            f"{name} gave attention with rows that sum to {worst:.3g}: it gives a share to a sink "
-            "outside the sequence, or is no distribution; what each position takes from where is "
-            "not known"
-        )
-    return UnsupportedModelError(f"{name} gave attention that does not fit together: {reason}")
+        return not_normalized(name, worst)
+    return UnsupportedModelError(f"the attention of {name} is inconsistent: {reason}")
 
 
 def _causal(model: nn.Module, weights: NDArray[np.float32]) -> bool:
-    """Whether no position takes anything from a later one.
-
-    One position alone tells nothing. Then it is what the model's attention says of itself.
-    """
+    """Return whether no position attends to a later one; for one position, `is_causal`."""
     if weights.shape[-1] == 1:
         return any(getattr(module, "is_causal", False) is True for module in model.modules())
-    # One head at a time: half a copy of a head is small, and most models stop at the first.
+    # One head at a time to save memory; models that are not causal stop at the first.
     return not any(np.triu(head, k=1).any() for layer in weights for head in layer)

@@ -1,26 +1,26 @@
-"""What is known about families of models, as data. A family without an entry works all the same."""
+"""Properties of model families, as data. Most families need no entry."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Facts that neither the configuration nor the pass tells."""
+    """Properties that are neither in the config nor visible in a forward pass."""
 
     prefix: tuple[str, ...] = ()  # names of the special positions before the patches of an image
-    registers: str = ""  # field of the configuration: how many registers follow them
-    # Whether positions are counted from the one after the padding token's id, as RoBERTa and its
-    # kin do, so that the first entries of the table of positions serve no token.
+    registers: str = ""  # config field with the number of register tokens that follow them
+    # Whether position ids start at pad_token_id + 1, as in RoBERTa, so that the first position
+    # embeddings are unused.
     counts_after_padding: bool = False
-    any_length: bool = False  # whether there is no limit, although the configuration names one
-    frame_seconds: float = 0.0  # time of a position of the encoder, of models of sound
+    any_length: bool = False  # unlimited, although the config has max_position_embeddings
+    frame_seconds: float = 0.0  # time per position of the encoder, for models of audio
 
 
 _COUNTS_AFTER_PADDING = Family(counts_after_padding=True)
 _CLASS_TOKEN = Family(prefix=("[CLS]",))
 _RELATIVE = Family(any_length=True)
 
-# By `config.model_type`. Sources: the models' files in transformers 5.22.
+# By `config.model_type`. Source: transformers 5.22.
 FAMILIES = {
     "altclip_text_model": _COUNTS_AFTER_PADDING,
     "bridgetower_text_model": _COUNTS_AFTER_PADDING,
@@ -52,38 +52,37 @@ FAMILIES = {
     "vit_mae": _CLASS_TOKEN,
 }
 
-# What modules are called whose keys come from another sequence. Sources: the same files, and
-# PyTorch's own decoder layer.
+# Names of cross-attention modules in transformers 5.22 and PyTorch.
 CROSS_NAMES = frozenset(
     {
-        "EncDecAttention",  # T5 and its kin
+        "EncDecAttention",  # T5 and derived models
         "cross_attention",  # NLLB-MoE, SeamlessM4T, Dia
         "cross_attn",  # ProphetNet, T5Gemma
-        "crossattention",  # BERT and its kin, GPT-2
-        "encoder_attn",  # BART and its kin
+        "crossattention",  # BERT and derived models, GPT-2
+        "encoder_attn",  # BART and derived models
         "encoder_decoder_attention",  # Pix2Struct
         "multihead_attn",  # nn.TransformerDecoderLayer
         "x_attn",  # Kosmos-2
     }
 )
-# What the dropout of attention weights is called: timm and its many descendants, Bloom, GPT-J.
+# Names of the dropout of attention weights in timm and code derived from it, Bloom and GPT-J.
 DROPOUT_NAMES = frozenset({"attn_drop", "attn_dropout", "attention_dropout"})
 
 
 def family_of(model: object) -> Family:
-    """What is known about the family of a model; nothing about one that has no entry."""
+    """Return the properties of a model's family; the defaults if it has no entry."""
     config = getattr(model, "config", None)
     return FAMILIES.get(getattr(config, "model_type", ""), Family())
 
 
 def layer_count(model: object) -> int | None:
-    """How many layers the configuration of a model names; None where it names none."""
+    """Return the number of layers in the config of a model; None if unknown."""
     layers = getattr(getattr(model, "config", None), "num_hidden_layers", None)
     return layers if isinstance(layers, int) and layers > 0 else None
 
 
 def token_limit(model: object) -> int | None:
-    """How many tokens a model takes at most; None where it names no limit, or has none.
+    """Return how many tokens a model takes at most; None if unlimited or unknown.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What a model takes, and how it is run: in evaluation mode, by one thread, as it was written."""
+"""Properties of a model, and contexts to run it: evaluation mode, one thread, uncompiled."""
 
 from __future__ import annotations
 
@@ -19,110 +19,118 @@ if TYPE_CHECKING:
 
 
 def unwrap_compiled(model: nn.Module) -> nn.Module:
-    """Return the module that torch.compile was given, or the model itself.
+    """Return the module that was passed to torch.compile, or the model itself.
 
-    Raises MissingDependencyError where torch is not installed.
+    Raises MissingDependencyError if torch is not installed.
     """
     require("torch", need="models need", extra="models")
     return getattr(model, "_orig_mod", model)
 
 
 def is_pretrained(model: nn.Module) -> bool:
-    """Whether this is a Hugging Face model; transformers is loaded only if it made the model."""
+    """Return whether this is a Hugging Face model, without an import of transformers."""
     return any(kind.__module__ == "transformers.modeling_utils" for kind in type(model).__mro__)
 
 
 def forward_parameters(model: nn.Module) -> Mapping[str, inspect.Parameter]:
-    """What the model's forward pass takes, by name."""
+    """Return the parameters of the model's forward method by name."""
     forward: Any = model.forward
-    return _arguments(getattr(forward, "__func__", forward))
+    return _parameters(getattr(forward, "__func__", forward))
 
 
-# Reading a signature takes a tenth of a millisecond, and a pass asks several times.
+# Cached: reading a signature takes 0.1 ms, and a pass needs it several times.
 @functools.lru_cache(maxsize=64)
-def _arguments(function: Callable[..., object]) -> Mapping[str, inspect.Parameter]:
+def _parameters(function: Callable[..., object]) -> Mapping[str, inspect.Parameter]:
     return inspect.signature(function).parameters
 
 
 def accepts(model: nn.Module, name: str) -> bool:
-    """Whether the model's forward pass takes an argument of this name."""
+    """Return whether the model's forward method takes an argument with this name."""
     parameters = forward_parameters(model)
     return name in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
 
 
 def has_decoder(model: nn.Module) -> bool:
-    """Whether the model reads one sequence and writes another."""
+    """Return whether the model is an encoder-decoder."""
     return "decoder_input_ids" in forward_parameters(model)
 
 
 def start_token(model: nn.Module) -> int:
-    """The id that the decoder of an encoder-decoder begins with."""
-    for holder in (getattr(model, "generation_config", None), getattr(model, "config", None)):
+    """Return the id of the decoder's start token."""
+    for config in (getattr(model, "generation_config", None), getattr(model, "config", None)):
         for name in ("decoder_start_token_id", "bos_token_id"):
-            value = getattr(holder, name, None)
+            value = getattr(config, name, None)
             if isinstance(value, int):
                 return value
     raise InputError(
-        f"the configuration of {type(model).__name__} names no decoder_start_token_id; pass "
-        "ready inputs with decoder_input_ids"
+        f"the config of {type(model).__name__} has no decoder_start_token_id. Pass tensors with "
+        "decoder_input_ids"
     )
 
 
 def check_vocabulary(model: nn.Module, ids: Sequence[int]) -> None:
-    """Refuse ids that the model has no embedding for: those of another model's tokenizer."""
+    """Reject token ids outside the model's embedding table."""
     embedding = getattr(model, "get_input_embeddings", lambda: None)
     try:
         count = getattr(embedding(), "num_embeddings", None)
-    except NotImplementedError:  # some models do not say
+    except NotImplementedError:
         return
     if count is None:
         return
     unknown = [i for i in ids if not 0 <= i < count]
     if unknown:
         raise InputError(
-            f"the id {unknown[0]} came, and {type(model).__name__} knows tokens 0 to {count - 1}; "
-            "pass the model's own tokenizer"
+            f"token ids: expected 0 to {count - 1} for {type(model).__name__}, got {unknown[0]}. "
+            "Use the model's own tokenizer"
         )
 
 
 def without_cache(model: nn.Module, fields: dict[str, Any]) -> dict[str, Any]:
-    """One pass needs no memory of it."""
+    """Return the inputs with use_cache=False, if the model has a cache."""
     if "use_cache" in forward_parameters(model):
         return {"use_cache": False, **fields}
     return fields
 
 
 def device_of(model: nn.Module) -> Any:
-    """The device of the model's first weights, which read the input."""
+    """Return the device of the model's first parameter, which is that of its input."""
     import torch
 
     return next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
 
 
 def dtype_of(model: nn.Module) -> Any:
-    """The type of the model's first weights that are floats, which read the input."""
+    """Return the dtype of the model's first floating-point parameter."""
     import torch
 
     types = (parameter.dtype for parameter in model.parameters())
-    return next((each for each in types if each.is_floating_point), torch.float32)
+    return next((dtype for dtype in types if dtype.is_floating_point), torch.float32)
 
 
 def not_finite(model: nn.Module) -> UnsupportedModelError:
-    """What to say of a model whose attention is no number."""
+    """Return the error for attention that is NaN or infinite."""
     return UnsupportedModelError(
-        f"{type(model).__name__} gave attention that is not a number; its weights or its input "
-        "hold NaN or infinity, or overflow in half precision: try model.float()"
+        f"the attention of {type(model).__name__} is NaN or infinite. Its parameters or its input "
+        "hold such values, or half precision overflows: try model.float()"
     )
 
 
-# What a pass sets in a model it puts back, so passes of one model in several threads take turns.
+def not_normalized(name: str, total: float) -> UnsupportedModelError:
+    """Return the error for attention whose rows do not sum to one."""
+    return UnsupportedModelError(
+        f"{name}: expected attention rows that sum to 1, got a sum of {total:.3g}. Attention with "
+        "a sink outside the sequence, or that is no distribution, is not supported"
+    )
+
+
+# A pass changes a model and restores it, so threads run passes of one model one after the other.
 _locks: weakref.WeakKeyDictionary[nn.Module, threading.RLock] = weakref.WeakKeyDictionary()
 _locks_lock = threading.Lock()
 
 
 @contextlib.contextmanager
 def evaluation_mode(model: nn.Module) -> Generator[None]:
-    """The model for this thread alone, in evaluation mode; then the mode of each module again."""
+    """Lock the model for this thread and set evaluation mode; restores the mode of each module."""
     with _locks_lock:
         lock = _locks.setdefault(model, threading.RLock())
     with lock:
@@ -138,9 +146,9 @@ def evaluation_mode(model: nn.Module) -> Generator[None]:
 
 @contextlib.contextmanager
 def explain_failure(what: str, advice: str) -> Generator[None]:
-    """Say what did not work where PyTorch or a model refuses what came.
+    """Raise InputError for the errors that PyTorch and models raise for wrong input.
 
-    Errors of other types are a model's own, and what there is no memory for is no wrong input.
+    Other errors, and those about memory, are raised unchanged.
     """
     try:
         yield
@@ -151,13 +159,13 @@ def explain_failure(what: str, advice: str) -> Generator[None]:
             raise
         raise InputError(
             f"{what}: {type(reason).__name__}: {' '.join(str(reason).split()).rstrip('.')}; "
-            f"{advice} to see where"
+            f"{advice} for the traceback"
         ) from reason
 
 
 def force_eager() -> contextlib.AbstractContextManager[Any]:
-    """What `torch.compile` made is run as it was written: compiled code calls no ear."""
-    if "torch._dynamo" not in sys.modules:  # nothing is compiled, and loading it takes seconds
+    """Return a context in which compiled code runs eagerly, since it calls no hooks."""
+    if "torch._dynamo" not in sys.modules:  # nothing is compiled, and importing it takes seconds
         return contextlib.nullcontext()
     import torch
 

@@ -17,7 +17,7 @@ def read(spans: list[Any], text: str) -> list[tuple[str | None, tuple[int, ...]]
     return [(w.span and text[slice(*w.span)], w.pieces) for w in group_tokens(spans, text)]
 
 
-def test_pieces_make_words_and_special_tokens_stay_apart():
+def test_pieces_make_words_and_special_tokens_stay_separate():
     spans = [None, (0, 2), (2, 3), (3, 5), (6, 9), (9, 10), None, None]
     assert read(spans, "don't ask.") == [
         (None, (0,)),
@@ -41,11 +41,11 @@ def test_pieces_of_one_character_go_together():
     assert read([(0, 2), (1, 2), (2, 3), (2, 3)], " 👍🏽") == [("👍🏽", (0, 1, 2, 3))]
 
 
-def test_a_word_is_whole_though_tokens_cover_a_part_of_it():
+def test_a_word_is_complete_although_tokens_cover_a_part_of_it():
     assert read([(0, 4)], "playing on") == [("playing", (0,))]
 
 
-def test_white_space_stays_apart_but_for_pieces_of_one_character():
+def test_white_space_stays_separate_except_for_pieces_of_one_character():
     spans = [(0, 1), (1, 2), (2, 4), (4, 5), (4, 5), (5, 6)]
     assert read(spans, "a \n\n\u3000b") == [
         ("a", (0,)),

@@ -12,9 +12,7 @@ KNOWN = Nouns(NOUNS)
 
 @pytest.mark.parametrize("attractors", range(6))
 @pytest.mark.parametrize("number", [SINGULAR, PLURAL])
-def test_sentences_have_the_attractors_and_the_number_asked_for(
-    attractors: int, number: int
-) -> None:
+def test_sentences_have_the_given_attractors_and_number(attractors: int, number: int) -> None:
     prefixes = generate(50, attractors=attractors, number=number)
     assert len(prefixes) == 50
     for prefix in prefixes:

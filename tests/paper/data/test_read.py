@@ -14,7 +14,7 @@ CORPUS = (
 )
 
 
-def test_malformed_rows_are_told_and_the_rest_is_kept(tmp_path: Path) -> None:
+def test_malformed_rows_are_reported_and_the_rest_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "numpred.val"
     _ = path.write_text("VBZ\tthe key\nVBD\tthe key\nVBP the keys\nVBP\t\n\nVBP\tthe keys\n")
     read = read_numpred(path, attractors=0)

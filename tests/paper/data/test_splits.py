@@ -56,7 +56,7 @@ def test_a_prefix_that_comes_twice_is_counted(folder: Path) -> None:
     assert counts["the", "key", "201", "201"] == 1
 
 
-def test_malformed_rows_are_told_with_file_and_line(folder: Path) -> None:
+def test_malformed_rows_are_reported_with_file_and_line(folder: Path) -> None:
     splits = load_splits(folder)
     reason = "expected verb tag VBZ or VBP, got 'VBD'"
     assert splits.malformed == ((folder / "linzen" / "numpred.val", 302, reason),)
@@ -70,7 +70,7 @@ def test_a_seed_gives_the_same_splits_and_another_seed_others(folder: Path) -> N
     assert load_splits(folder, seed=3).digest != load_splits(folder, seed=4).digest
 
 
-def test_a_hundred_rows_of_each_attractor_file_are_kept_apart(folder: Path) -> None:
+def test_a_hundred_rows_of_each_attractor_file_are_held_out(folder: Path) -> None:
     kept = load_splits(folder).attractor_test
     for k in range(1, 6):
         assert 80 < sum(p.attractors == k for p in kept) < 120  # by chance: a hash decides

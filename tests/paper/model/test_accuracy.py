@@ -46,7 +46,7 @@ def test_accuracy_counts_prefixes_once_and_as_often_as_they_occur() -> None:
     assert found.loss == pytest.approx(-(3 * math.log(0.8) + math.log(0.2)) / 4)
 
 
-def test_accuracy_by_attractors_leaves_out_what_nobody_counted() -> None:
+def test_accuracy_by_attractors_leaves_out_prefixes_without_a_count() -> None:
     found = by_attractors(LastWord(), TOKENIZER, PREFIXES)
     assert {kind: (each.distinct, each.count) for kind, each in found.items()} == {
         0: (1.0, 2), 1: (0.0, 1),

@@ -122,7 +122,7 @@ def test_common_words_come_first_and_ties_go_by_the_alphabet() -> None:
     assert vocabulary.words == (*SPECIAL, "b", "a", "c")
 
 
-def test_no_more_words_than_asked_for_are_kept() -> None:
+def test_the_vocabulary_has_at_most_the_given_number_of_words() -> None:
     vocabulary = Vocabulary.from_texts([["b", "b", "a", "c"]], size=2)
     assert vocabulary.words == (*SPECIAL, "b", "a")
     assert vocabulary.encode(["a", "c"]) == [2, 5, 1, 3]

@@ -1,4 +1,4 @@
-"""Hooks on the attention of one forward pass, and how a model is run for it.
+"""Capture of the attention of one forward pass by hooks.
 
 This is the interface of `attnflow.models` for the other packages of attnflow, not for users.
 """

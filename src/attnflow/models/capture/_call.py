@@ -1,8 +1,8 @@
-"""A call: one attention of a forward pass, as the ears of `attnflow.models` report it.
+"""A call: one attention of a forward pass, as the hooks capture it.
 
-Whatever an ear hears, a call answers three questions, and the listener asks one of them:
-`weights()` for the matrices of all heads, `mean()` for their mean, `times(R)` for the mean times a
-matrix. An ear that knows queries and keys answers the last two without the matrices of all heads.
+The receiver of a call uses one of three methods: `weights()` returns the weights of all heads,
+`mean()` their mean, `times(R)` the mean times a matrix. Hooks that capture queries and keys compute
+the last two without the weights of all heads.
 """
 
 from __future__ import annotations
@@ -17,44 +17,44 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 Role: TypeAlias = Literal["self", "decoder", "cross"]
-# Gives memory of a shape (batch, head, query, key), in float32 on the CPU. Only a softmax may write
-# there: what is found in it is taken for distributions.
+# Returns memory for weights (batch, head, query, key), float32 on the CPU, for a softmax to write
+# to: the rows in it are expected to sum to one.
 Buffer: TypeAlias = "Callable[[tuple[int, int, int, int]], Tensor]"
 ROLES: tuple[Role, ...] = ("self", "decoder", "cross")
 
-# Queries whose weights are held at a time where not all are wanted. So that a block of 12 heads and
-# 512 keys takes less than a megabyte; chosen here.
+# Queries per block where weights are reduced block by block. Chosen: with 12 heads and 512 keys a
+# block takes less than a megabyte.
 BLOCK = 32
 
 
 class Call(Protocol):
-    """What an ear reports. Tensors are on the model's device, in its dtype."""
+    """One captured attention. Tensors have the model's device and dtype."""
 
     @property
     def name(self) -> str:
-        """The module that attends, as `named_modules` calls it; empty where it is not known."""
+        """The name of the attention module in `named_modules`; empty if unknown."""
         ...
 
     @property
     def role(self) -> Role:
-        """Whose positions attend to whose."""
+        """Self-attention ("decoder" for a decoder's own), or cross-attention."""
         ...
 
     @property
     def size(self) -> tuple[int, int, int]:
-        """The number of examples, of queries and of keys."""
+        """The numbers of examples, queries and keys."""
         ...
 
     def weights(self, buffer: Buffer | None = None) -> Tensor:
-        """Attention weights (batch, head, query, key), in the `room` if a softmax wrote them."""
+        """Return the weights (batch, head, query, key), in `buffer` if a softmax wrote them."""
         ...
 
     def mean(self) -> Tensor:
-        """Their mean over heads (batch, query, key)."""
+        """Return the mean over heads (batch, query, key)."""
         ...
 
     def times(self, R: Tensor) -> Tensor:
-        """That mean times `R` (batch, key, column): (batch, query, column)."""
+        """Return the mean over heads times `R` (batch, key, column): (batch, query, column)."""
         ...
 
 
@@ -63,7 +63,7 @@ Receive: TypeAlias = "Callable[[Call], None]"
 
 @dataclass(frozen=True, slots=True)
 class GivenWeights:
-    """A call whose weights (batch, head, query, key) the model gave by itself."""
+    """A call whose weights (batch, head, query, key) the model computed itself."""
 
     name: str
     role: Role
@@ -71,32 +71,32 @@ class GivenWeights:
 
     @property
     def size(self) -> tuple[int, int, int]:
-        """The number of examples, of queries and of keys."""
+        """The numbers of examples, queries and keys."""
         return self.given.shape[0], self.given.shape[2], self.given.shape[3]
 
     def weights(self, buffer: Buffer | None = None) -> Tensor:
-        """What was given."""
-        del buffer  # they are somewhere already
+        """Return the given weights."""
+        del buffer  # the weights have memory already
         return self.given
 
     def mean(self) -> Tensor:
-        """The mean of what was given."""
+        """Return the mean over heads."""
         return head_mean(self.given)
 
     def times(self, R: Tensor) -> Tensor:
-        """The mean of what was given, times R."""
+        """Return the mean over heads times R."""
         return self.mean().to(R) @ R
 
 
 def head_mean(weights: Tensor) -> Tensor:
-    """The mean over heads of (batch, head, query, key), in single precision at least."""
+    """Return the mean over heads of (batch, head, query, key), in float32 or wider."""
     import torch
 
     return weights.mean(dim=1, dtype=torch.promote_types(weights.dtype, torch.float32))
 
 
 def role_of(name: str) -> Role:
-    """What the place of a module in its model says about its attention.
+    """Return the role of an attention module, by its name in the model.
 
     >>> role_of("decoder.block.0.layer.1.EncDecAttention"), role_of("encoder.layer.0.attention")
     ('cross', 'self')

@@ -1,4 +1,4 @@
-"""One forward pass with an ear on its attention, after which the model is as it was."""
+"""One forward pass with hooks on the attention, which are removed afterwards."""
 
 from __future__ import annotations
 
@@ -25,13 +25,12 @@ if TYPE_CHECKING:
 def capture_attention(
     model: nn.Module, inputs: Mapping[str, Any], receive: Receive, *, fused: bool = False
 ) -> None:
-    """Run `model` once on `inputs` and report each attention to `hear`, in the order of the pass.
+    """Run `model` on `inputs` and pass each captured attention to `receive`, in order.
 
-    With `fused`, calls are asked for `times` only, and models may leave their masks to the fused
-    kernels. The model is set to evaluation for the pass, and everything is put back afterwards,
-    also when it fails half-way. A model without any attention that can be heard is an
-    UnsupportedModelError, after a pass for each way to listen to it; so is one of which only some
-    layers attend, or some more than once.
+    With `fused`, `receive` must use `Call.times` only, and models may leave their masks to the
+    fused kernels. The model runs in evaluation mode, and its state is restored afterwards, also
+    after an error. Raises UnsupportedModelError if no strategy captures any attention, after a
+    pass for each, and if only some layers attend, or some more than once.
     """
     import torch
 
@@ -43,22 +42,22 @@ def capture_attention(
                 break
         else:
             raise UnsupportedModelError(
-                f"{type(model).__name__} ran, and no attention was heard. Heard are: models of "
+                f"no supported attention found in {type(model).__name__}. Supported are: models of "
                 "transformers that use its attention interface or return attentions; "
-                "nn.MultiheadAttention; calls of F.scaled_dot_product_attention; a dropout called "
-                "attn_drop. For any other, collect its weights and pass them to attnflow.Attention"
+                "nn.MultiheadAttention; calls of F.scaled_dot_product_attention; a dropout named "
+                "attn_drop. For others, collect the weights and pass them to attnflow.Attention"
             )
     captured.check()
 
 
 def _strategies(model: nn.Module) -> tuple[Callable[..., None], ...]:
-    """How to listen to a model; each one only where nothing was heard before.
+    """Return the strategies to try in order, until one captures attention.
 
-    The model is asked for its attentions last: for them some run another path than they do else,
-    as Falcon with fused attention, whose mask is then not causal.
+    `output_attentions` comes after the hooks, since some models compute something else with it:
+    Falcon's mask is then not causal if attention is fused.
     """
     if is_pretrained(model):
-        # transformers reads the source of the model for this, so it may be wrong either way.
+        # transformers searches the model's source code for this, so it may be wrong either way.
         interface = bool(cast("Any", model)._can_set_attn_implementation())  # noqa: SLF001
         if interface:
             return _with_transformers_hooks, _with_module_hooks, _with_output_attentions
@@ -78,7 +77,7 @@ def _with_transformers_hooks(
 def _with_module_hooks(
     model: nn.Module, inputs: Mapping[str, Any], receive: Receive, *, fused: bool
 ) -> None:
-    del fused  # plain modules have one way only
+    del fused  # makes no difference here
     with hook_modules(model, receive):
         _ = _run(model, inputs)
 
@@ -86,12 +85,12 @@ def _with_module_hooks(
 def _with_output_attentions(
     model: nn.Module, inputs: Mapping[str, Any], receive: Receive, *, fused: bool
 ) -> None:
-    """Report what a model returned, an encoder first and then decoder layer by decoder layer."""
+    """Pass on the attentions that a model returns: the encoder's, then those of decoder layers."""
     del fused  # the model computes its weights in any case
     if not accepts(model, "output_attentions"):
         return
-    asked = {name: True for name in ("output_attentions", "return_dict") if accepts(model, name)}
-    output = _run(model, {**inputs, **asked})
+    flags = {name: True for name in ("output_attentions", "return_dict") if accepts(model, name)}
+    output = _run(model, {**inputs, **flags})
 
     def report(role: Role, field: str, number: int, weights: Any) -> None:
         if weights is not None:
@@ -109,12 +108,11 @@ def _with_output_attentions(
 
 def _run(model: nn.Module, inputs: Mapping[str, Any]) -> Any:
     positional = inputs.get("")  # the single tensor of a plain module
-    came = ", ".join(
-        f"{name or 'a tensor'} ({str(each.dtype).removeprefix('torch.')} {tuple(each.shape)})"
-        for name, each in inputs.items()
-        if hasattr(each, "dtype")
+    tensors = ", ".join(
+        f"{name or 'a tensor'} ({str(value.dtype).removeprefix('torch.')} {tuple(value.shape)})"
+        for name, value in inputs.items()
+        if hasattr(value, "dtype")
     )
-    with explain_failure(
-        f"{type(model).__name__} does not run on {came}", "call the model by itself"
-    ):
+    failed = f"{type(model).__name__} does not run on {tensors}"
+    with explain_failure(failed, "call the model directly"):
         return model(**inputs) if positional is None else model(positional)

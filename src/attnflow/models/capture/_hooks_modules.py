@@ -1,8 +1,7 @@
-"""The ears for plain PyTorch modules: its own attention module, its function, and a dropout.
+"""Hooks for plain PyTorch modules.
 
-Three ways are in use to attend without Hugging Face: `nn.MultiheadAttention`, a call of
-`F.scaled_dot_product_attention`, and a softmax followed by a dropout called `attn_drop`. All three
-are listened to at once; an attention goes through one of them.
+Three kinds of attention are captured: `nn.MultiheadAttention`, calls of
+`F.scaled_dot_product_attention`, and a softmax followed by a dropout named `attn_drop`.
 """
 
 from __future__ import annotations
@@ -39,30 +38,29 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def hook_modules(model: nn.Module, receive: Receive) -> Generator[None]:
-    """Report the attention of every kind that plain modules use while this is open."""
+    """Pass every attention of a plain module to `receive` inside the context."""
     captured = False
 
-    def count(call: Call) -> None:
+    def record(call: Call) -> None:
         nonlocal captured
         captured = True
         receive(call)
 
-    ears = _hook_multihead(model, count), _hook_function(count)
-    with _hook_dropout(model, count) as passed_over, ears[0], ears[1]:
+    hooks = _hook_multihead(model, record), _hook_function(record)
+    with _hook_dropout(model, record) as rejected, hooks[0], hooks[1]:
         yield
-    if captured and passed_over:
+    if captured and rejected:
         raise UnsupportedModelError(
-            f"{', '.join(passed_over)} called a dropout of attention weights with something else: "
-            "its rows do not sum to one, while other attention was heard. All layers or none are "
-            "wanted; collect the weights and pass them to attnflow.Attention"
+            f"the input of the attention dropout in {', '.join(rejected)} has rows that do not sum "
+            "to one, so that only some layers have supported attention. Collect the weights and "
+            "pass them to attnflow.Attention"
         )
 
 
 class _FastPath:
-    """PyTorch's fast path, which computes whole layers without calling the modules in them.
+    """Switches off PyTorch's fast path, which computes encoder layers without their submodules.
 
-    Its switch is one for the whole process, so it is put back by the last of the threads that
-    listen.
+    The switch is global to the process, so the last thread that needs it off restores it.
     """
 
     def __init__(self) -> None:
@@ -91,25 +89,25 @@ _FAST_PATH = _FastPath()
 
 @contextlib.contextmanager
 def _hook_multihead(model: nn.Module, receive: Receive) -> Generator[None]:
-    """Have each `nn.MultiheadAttention` give its weights, and take them off its output."""
+    """Make each `nn.MultiheadAttention` compute its weights, hidden from its caller."""
     import torch
 
-    parameters = inspect.signature(torch.nn.MultiheadAttention.forward)
-    asked: list[tuple[bool, bool]] = []  # what the caller wanted of the calls under way
+    signature = inspect.signature(torch.nn.MultiheadAttention.forward)
+    original: list[tuple[bool, bool]] = []  # need_weights and average_attn_weights of open calls
 
-    def ask(module: nn.Module, args: Any, kwargs: Any) -> Any:
-        bound = parameters.bind(module, *args, **kwargs)
+    def request_weights(module: nn.Module, args: Any, kwargs: Any) -> Any:
+        bound = signature.bind(module, *args, **kwargs)
         bound.apply_defaults()
-        wanted = bound.arguments
-        asked.append((wanted["need_weights"], wanted["average_attn_weights"]))
-        wanted["need_weights"], wanted["average_attn_weights"] = True, False
+        arguments = bound.arguments
+        original.append((arguments["need_weights"], arguments["average_attn_weights"]))
+        arguments["need_weights"], arguments["average_attn_weights"] = True, False
         return bound.args[1:], bound.kwargs
 
-    def answer(name: str, _module: nn.Module, _inputs: Any, output: Any) -> Any:
+    def take_weights(name: str, _module: nn.Module, _inputs: Any, output: Any) -> Any:
         attended, weights = cast("tuple[Tensor, Tensor]", output)
         batched = weights if weights.ndim == 4 else weights[None]
         receive(GivenWeights(name, role_of(name), batched))
-        needed, averaged = asked.pop()
+        needed, averaged = original.pop()
         if not needed:
             return attended, None
         return attended, weights.mean(dim=-3) if averaged else weights
@@ -118,23 +116,23 @@ def _hook_multihead(model: nn.Module, receive: Receive) -> Generator[None]:
         undo.enter_context(_FAST_PATH.off())
         for name, module in model.named_modules():
             if isinstance(module, torch.nn.MultiheadAttention):
-                before = module.register_forward_pre_hook(ask, with_kwargs=True)
+                before = module.register_forward_pre_hook(request_weights, with_kwargs=True)
                 _ = undo.callback(before.remove)
-                after = module.register_forward_hook(functools.partial(answer, name))
+                after = module.register_forward_hook(functools.partial(take_weights, name))
                 _ = undo.callback(after.remove)
         yield
 
 
 @contextlib.contextmanager
 def _hook_dropout(model: nn.Module, receive: Receive) -> Generator[dict[str, None]]:
-    """Read the weights that go into each dropout that is named for them.
+    """Capture the input of each dropout with a name of attention dropout.
 
-    Gives the modules whose dropout saw only what may have been weights and is no distribution.
+    Yields the modules whose dropout had an input of that shape, but never rows that sum to one.
     """
     import torch
 
     captured: set[str] = set()
-    passed_over: dict[str, None] = {}  # in the order of the pass
+    rejected: dict[str, None] = {}  # in the order of the pass
 
     with contextlib.ExitStack() as undo:
         for name, module in model.named_modules():
@@ -149,19 +147,19 @@ def _hook_dropout(model: nn.Module, receive: Receive) -> Generator[dict[str, Non
                         return
                     if ((value.float().sum(dim=-1) - 1).abs() < 0.01).all():
                         captured.add(path)
-                        _ = passed_over.pop(path, None)
+                        _ = rejected.pop(path, None)
                         receive(GivenWeights(path, role_of(path), value))
                     elif path not in captured and value.shape[2] == value.shape[3]:
-                        passed_over[path] = None
+                        rejected[path] = None
 
                 hook = module.register_forward_pre_hook(read, with_kwargs=True)
                 _ = undo.callback(hook.remove)
-        yield passed_over
+        yield rejected
 
 
 @contextlib.contextmanager
 def _hook_function(receive: Receive) -> Generator[None]:
-    """Report calls of the function, by PyTorch's own mode for overriding functions."""
+    """Capture calls of the function by a TorchFunctionMode."""
     from torch.nn.functional import scaled_dot_product_attention
     from torch.overrides import TorchFunctionMode
 
@@ -187,10 +185,10 @@ def _hook_function(receive: Receive) -> Generator[None]:
 
 @dataclass(slots=True)
 class _FunctionCall:
-    """A call of `F.scaled_dot_product_attention`, by the names of its parameters."""
+    """A call of `F.scaled_dot_product_attention`, with its arguments by name."""
 
     arguments: dict[str, Any]
-    name: str = field(default="", init=False)  # the function does not know who calls it
+    name: str = field(default="", init=False)  # the calling module is unknown
     role: Role = field(default="self", init=False)
     output: Tensor | None = field(default=None, init=False)
 
@@ -200,41 +198,41 @@ class _FunctionCall:
         return query.shape[0] if query.ndim > 2 else 1, query.shape[-2], key.shape[-2]
 
     def attended(self) -> Tensor:
-        """What the function gives."""
+        """Return the output of the function."""
         if self.output is None:
             a = self.arguments
             self.output = self._kernel(a["query"], a["key"], a["value"], slice(None))
         return self.output
 
     def weights(self, buffer: Buffer | None = None) -> Tensor:
-        del buffer  # a copy more; the modules that call the function themselves are few
+        del buffer  # only saves a copy
         return self._rows(slice(None))
 
     def mean(self) -> Tensor:
-        return self._by_blocks(head_mean)
+        return self._reduce_blocks(head_mean)
 
     def times(self, R: Tensor) -> Tensor:
         a = self.arguments
         if R.shape[-1] > FUSED_COLUMNS or a["query"].ndim != 4:
-            return self._by_blocks(lambda weights: head_mean(weights).to(R) @ R)
+            return self._reduce_blocks(lambda weights: head_mean(weights).to(R) @ R)
         self.output, product = attend_with_extra_values(
             self._kernel, a["query"], a["key"], a["value"], R
         )
         return product
 
-    def _by_blocks(self, answer: Callable[[Tensor], Tensor]) -> Tensor:
-        """`answer` to the weights of a block of queries, block by block."""
+    def _reduce_blocks(self, reduce: Callable[[Tensor], Tensor]) -> Tensor:
+        """Apply `reduce` to the weights of each block of queries and concatenate the results."""
         import torch
 
         starts = range(0, self.size[1], BLOCK)
-        return torch.cat([answer(self._rows(slice(s, s + BLOCK))) for s in starts], dim=1)
+        return torch.cat([reduce(self._rows(slice(s, s + BLOCK))) for s in starts], dim=1)
 
     def _rows(self, rows: slice) -> Tensor:
-        """Weights (batch, head, query, key) of some of the queries."""
+        """Return the weights (batch, head, query, key) of some queries."""
         import torch
 
         query, key = self.arguments["query"][..., rows, :], self.arguments["key"]
-        # Kernels for half precision round their output only, and not scores on the way to it.
+        # As the kernels for half precision, which round their output but not the scores.
         wide = torch.promote_types(query.dtype, torch.float32)
         query, key = query.to(wide), key.to(wide)
         if query.ndim == 4 and query.shape[1] != key.shape[1]:
@@ -272,11 +270,11 @@ class _FunctionCall:
 
 
 def _check_axes(count: int) -> None:
-    """Refuse calls whose axes do not tell the batch from the heads."""
+    """Reject calls in which batch and heads cannot be distinguished."""
     if count not in (2, 4):
         raise UnsupportedModelError(
-            f"F.scaled_dot_product_attention was called with {count} axes; (batch, head, position, "
-            "width) is wanted, or (position, width). The first of three axes may be the batch or "
-            "the heads: give it both, as in x[:, None] for one head. Attention within windows or "
-            "frames is not supported"
+            "F.scaled_dot_product_attention: expected tensors (batch, head, position, width) or "
+            f"(position, width), got {count} axes. With three axes the first may be the batch or "
+            "the heads; call it with both, as in x[:, None] for one head. Attention within windows "
+            "or frames is not supported"
         )

@@ -1,10 +1,9 @@
-"""The ear for Hugging Face models: transformers' own attention interface.
+"""Hooks for Hugging Face models, by transformers' `AttentionInterface`.
 
-Every attention of a model that follows the interface goes through one function, chosen by a name in
-its configuration. For one forward pass the name is ours. The function answers with the model's own
-eager attention, or with fused attention, and so needs to know nothing about the family: soft caps,
-grouped heads, sliding windows and position biases are in the masks and arguments that come with the
-call.
+The name of the attention implementation in a model's config selects the function that computes
+attention. For one forward pass it is the name of the function below, which runs the model's own
+eager attention, or SDPA. It works for any family: soft caps, grouped heads, sliding windows and
+position biases are in its mask and arguments.
 """
 
 from __future__ import annotations
@@ -28,42 +27,40 @@ from attnflow.models.capture._softmax import softmax_into
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-# What transformers finds our functions by: one that wants the masks of eager attention, one that
-# wants those of fused attention, which are often none at all.
+# Registered names of the function, with the masks of eager attention or of SDPA, often None.
 _EAGER, _FUSED = "attnflow_eager", "attnflow_fused"
 
-# Settings by which models pass on which keys or blocks of keys are seen, as DeepSeek-V3.2 and
-# MiniMax-M3 do unless they run with transformers' own eager attention or SDPA.
-_CHOSEN_KEYS = ("indices", "block_indices")
+# Arguments with the keys, or blocks of keys, that sparse attention selects. DeepSeek-V3.2 and
+# MiniMax-M3 pass them to implementations other than transformers' own eager attention and SDPA.
+_SELECTED_KEYS = ("indices", "block_indices")
 
-# Who listens to the pass under way. A context variable, since transformers calls a plain function,
-# and passes may run in several threads.
-_active_capture: ContextVar[_Capture] = ContextVar("attnflow_listening")
+# A context variable, since transformers calls a plain function and several threads may run passes.
+_active_capture: ContextVar[_Capture] = ContextVar("attnflow_capture")
 
 
 @dataclass(frozen=True, slots=True)
 class _Capture:
     receive: Receive
-    names: dict[int, str]  # of the modules, by their identity
-    fused: bool  # whether masks are those of fused attention
-    kernel: bool  # whether that may be computed by PyTorch's fused kernel
+    names: dict[int, str]  # names of modules by id(module)
+    fused: bool  # whether masks are those of SDPA
+    kernel: bool  # whether SDPA may compute the attention
 
 
 @contextlib.contextmanager
 def hook_transformers(model: nn.Module, receive: Receive, *, fused: bool) -> Generator[None]:
-    """Report every attention of `model` that goes through the interface while this is open."""
+    """Pass every attention of `model` that uses the interface to `receive` inside the context."""
     _register()
     modules = dict(model.named_modules())
     names = {id(module): name for name, module in modules.items()}
     configs = _configs(modules.values())
     before = [config._attn_implementation_internal for config in configs]  # noqa: SLF001
-    # By transformers' own word for its model, so false for a model it has not heard of.
-    kernel = fused and all(getattr(each, "_supports_sdpa", True) for each in modules.values())
+    # PreTrainedModel has False unless the class of a model says that SDPA supports it.
+    kernel = fused and all(getattr(module, "_supports_sdpa", True) for module in modules.values())
     token = _active_capture.set(_Capture(receive, names, fused, kernel))
-    chosen = _FUSED if fused else _EAGER
+    name = _FUSED if fused else _EAGER
     try:
         for config in configs:
-            config._attn_implementation_internal = chosen  # noqa: SLF001
+            config._attn_implementation_internal = name  # noqa: SLF001
         yield
     finally:
         for config, implementation in zip(configs, before, strict=True):
@@ -82,7 +79,7 @@ def _register() -> None:
 
 
 def _configs(modules: Iterable[nn.Module]) -> list[Any]:
-    """Every configuration that one of the modules may look its attention up in."""
+    """Return every config in which a module may look up its attention implementation."""
     from transformers import PreTrainedConfig
 
     found: dict[int, Any] = {}
@@ -106,36 +103,36 @@ def _attention_function(
     attention_mask: Tensor | None,
     **settings: Any,
 ) -> tuple[Tensor, None]:
-    """The function that transformers calls: report, and give the output of the attention."""
+    """Capture the call and return the output of the attention; transformers calls this."""
     capture = _active_capture.get(None)
     if capture is None:
         raise UnsupportedModelError(
-            f"{type(module).__name__} attends where nobody listens: its model runs parts of a pass "
-            "in threads of their own, or in two passes at a time; run it in one thread, one pass "
-            "after the other, without DataParallel"
+            f"{type(module).__name__} was called outside the captured pass: its model runs parts "
+            "of a pass in other threads, or two passes at the same time. Run one pass after the "
+            "other in one thread, without DataParallel"
         )
     name = capture.names.get(id(module), "")
-    _check_every_key(module, name, settings)
+    _check_not_sparse(module, name, settings)
     call = _TransformersCall(module, query, key, value, attention_mask, settings, name, capture)
     capture.receive(call)
     return cast("Tensor", call.output), None
 
 
-def _check_every_key(module: nn.Module, name: str, settings: Mapping[str, Any]) -> None:
-    """Refuse sparse attention that is given the keys it may see: how is not in the mask."""
-    for setting in _CHOSEN_KEYS:
+def _check_not_sparse(module: nn.Module, name: str, settings: Mapping[str, Any]) -> None:
+    """Reject sparse attention whose selected keys are arguments and not in the mask."""
+    for setting in _SELECTED_KEYS:
         if settings.get(setting) is not None:
             raise UnsupportedModelError(
-                f"{name or type(module).__name__} attends only to keys that an index of its own "
-                f"chose ({setting}), and leaves it to the attention to take the others out. Load "
-                "the model with attn_implementation='eager', call it with output_attentions=True, "
-                "and pass its .attentions to attnflow.Attention"
+                f"{name or type(module).__name__} uses sparse attention with selected keys "
+                f"({setting}), which is not supported. Load the model with "
+                "attn_implementation='eager', call it with output_attentions=True, and pass its "
+                ".attentions to attnflow.Attention"
             )
 
 
 @dataclass(slots=True)
 class _TransformersCall:
-    """A call through the interface. Whatever it is asked for gives `output` as well."""
+    """A call through the interface. Every method also sets `output`."""
 
     module: nn.Module
     query: Tensor  # (batch, head, query, width)
@@ -162,35 +159,35 @@ class _TransformersCall:
         examples, queries, keys = self.size
         with softmax_into(buffer, (examples, self.query.shape[1], queries, keys)) as softmax:
             self.output, weights = self._eager(slice(None))
-        return softmax.kept(weights)
+        return softmax.result(weights)
 
     def mean(self) -> Tensor:
-        return self._by_blocks(head_mean)
+        return self._reduce_blocks(head_mean)
 
     def times(self, R: Tensor) -> Tensor:
         if R.shape[-1] > FUSED_COLUMNS or not self._fits_kernel():
-            return self._by_blocks(lambda weights: head_mean(weights).to(R) @ R)
+            return self._reduce_blocks(lambda weights: head_mean(weights).to(R) @ R)
         self.output, product = attend_with_extra_values(
             self._kernel, self.query, self.key, self.value, R
         )
         self.output = self.output.transpose(1, 2)
         return product
 
-    def _by_blocks(self, answer: Callable[[Tensor], Tensor]) -> Tensor:
-        """`answer` to the weights of a block of queries, block by block."""
+    def _reduce_blocks(self, reduce: Callable[[Tensor], Tensor]) -> Tensor:
+        """Apply `reduce` to the weights of each block of queries and concatenate the results."""
         import torch
 
         outputs: list[Tensor] = []
-        answers: list[Tensor] = []
+        reduced: list[Tensor] = []
         for start in range(0, self.size[1], BLOCK):
             output, weights = self._eager(slice(start, start + BLOCK))
             outputs.append(output)
-            answers.append(answer(weights))
+            reduced.append(reduce(weights))
         self.output = torch.cat(outputs, dim=1)
-        return torch.cat(answers, dim=1)
+        return torch.cat(reduced, dim=1)
 
     def _eager(self, rows: slice) -> tuple[Tensor, Tensor]:
-        """The model's own eager attention for some of the queries."""
+        """Return output and weights of the model's own eager attention for some queries."""
         settings = dict(self.settings)
         bias = settings.get("position_bias")
         if bias is not None and bias.shape[2] > 1:
@@ -200,7 +197,7 @@ class _TransformersCall:
         return eager(self.module, self.query[:, :, rows], self.key, self.value, mask, **settings)
 
     def _additive_mask(self, rows: slice) -> Tensor | None:
-        """The mask as eager attention wants it: minus infinity, nearly, where there is no edge."""
+        """Return the mask for eager attention: the dtype's minimum where attention is masked."""
         import torch
 
         mask = self.mask
@@ -212,14 +209,14 @@ class _TransformersCall:
         if mask is None:
             return None
         if mask.dtype == torch.bool:
-            closed = torch.finfo(self.query.dtype).min
-            mask = torch.zeros_like(mask, dtype=self.query.dtype).masked_fill_(~mask, closed)
+            lowest = torch.finfo(self.query.dtype).min
+            mask = torch.zeros_like(mask, dtype=self.query.dtype).masked_fill_(~mask, lowest)
         return mask
 
     def _causal_without_mask(self) -> bool:
-        """Whether a missing mask stands for a causal one, as it may for fused attention.
+        """Return whether no mask means a causal one, by the rule of transformers for SDPA.
 
-        Not for a single query, which sees every key: transformers' own rule.
+        A single query attends to every key.
         """
         if not self.capture.fused or self.size[1] == 1:
             return False
@@ -227,15 +224,15 @@ class _TransformersCall:
         return bool(getattr(self.module, "is_causal", True) if causal is None else causal)
 
     def _fits_kernel(self) -> bool:
-        """Whether fused attention knows everything that this call asks for."""
-        beyond = (self.settings.get(name) for name in ("softcap", "s_aux"))
-        return self.capture.kernel and all(setting is None for setting in beyond)
+        """Return whether SDPA supports the arguments of this call."""
+        unsupported = (self.settings.get(name) for name in ("softcap", "s_aux"))
+        return self.capture.kernel and all(setting is None for setting in unsupported)
 
     def _kernel(self, query: Tensor, key: Tensor, value: Tensor, heads: slice) -> Tensor:
         from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
         settings = dict(self.settings)
-        if settings.get("scaling") is None:  # the default looks at the width, which is filled up
+        if settings.get("scaling") is None:  # the default depends on the width, which is padded
             settings["scaling"] = self.query.shape[-1] ** -0.5
         if settings.get("position_bias") is not None:
             settings["position_bias"] = mask_of_heads(settings["position_bias"], heads)
@@ -245,13 +242,13 @@ class _TransformersCall:
 
 
 def _eager_attention(module: nn.Module) -> Callable[..., tuple[Tensor, Tensor]]:
-    """The eager attention in the file that defines the module's class, or one it is made from."""
+    """Return eager_attention_forward from the file of the module's class or of a base class."""
     for kind in type(module).__mro__:
         found = getattr(sys.modules.get(kind.__module__), "eager_attention_forward", None)
         if found is not None:
             return found
     raise UnsupportedModelError(
         f"{type(module).__name__} uses transformers' attention interface, but its file "
-        f"({type(module).__module__}) has no eager_attention_forward; define one there that "
+        f"({type(module).__module__}) has no eager_attention_forward. Define one there that "
         "returns (output, weights), as the models of transformers do"
     )

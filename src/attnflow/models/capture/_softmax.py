@@ -1,7 +1,6 @@
-"""The softmax of an attention, told to write its result where it is kept.
+"""The softmax of an attention, redirected to write into a buffer.
 
-PyTorch's own mode for overriding functions finds the softmax in a model's own code, which stays as
-it is. That saves a copy of all weights; and rows that a softmax wrote need no check.
+A TorchFunctionMode intercepts the softmax in the code of a model. That saves a copy of all weights.
 """
 
 from __future__ import annotations
@@ -14,16 +13,16 @@ from attnflow.models.capture._call import Buffer
 if TYPE_CHECKING:
     from torch import Tensor
 
-# What torch passes along with the scores.
+# Keyword arguments of the supported calls of softmax.
 _SETTINGS = {"dim", "dtype", "_stacklevel"}
 
 
 def softmax_into(buffer: Buffer, shape: tuple[int, int, int, int]) -> Any:
     """Return a mode in which the first softmax over keys of a shape writes to the buffer.
 
-    It does so for scores (batch, head, query, key) in float32 on the CPU, as many models have them.
-    `kept(weights)` returns the weights that came out: in the buffer if they are what the softmax
-    wrote, else apart.
+    Only scores (batch, head, query, key) in float32 on the CPU are redirected. Its method
+    `result(weights)` returns the weights of an attention: in the buffer if unchanged since the
+    softmax.
     """
     return _mode()(buffer, shape)
 
@@ -34,7 +33,7 @@ def _mode() -> Any:
     import torch
     from torch.overrides import TorchFunctionMode
 
-    found = {torch.softmax, torch.Tensor.softmax, torch.nn.functional.softmax}
+    functions = {torch.softmax, torch.Tensor.softmax, torch.nn.functional.softmax}
 
     class Into(TorchFunctionMode):
         def __init__(self, buffer: Buffer, shape: tuple[int, int, int, int]) -> None:
@@ -47,10 +46,10 @@ def _mode() -> Any:
             self, func: Any, types: Any, args: Any = (), kwargs: Any = None
         ) -> Any:
             given = kwargs or {}
-            if func not in found or self._written is not None or not self._fits(args, given):
+            if func not in functions or self._written is not None or not self._fits(args, given):
                 return func(*args, **given)
             self._written = torch.softmax(args[0], dim=-1, out=self._buffer(self._shape))
-            self._version = self._written._version  # noqa: SLF001 (torch has no other name for it)
+            self._version = self._written._version  # noqa: SLF001 (has no public name)
             return self._written
 
         def _fits(self, args: Any, given: dict[str, Any]) -> bool:
@@ -63,11 +62,11 @@ def _mode() -> Any:
                 and scores.device.type == "cpu"
                 and given.get("dim") in (-1, len(self._shape) - 1)
                 and given.get("dtype") in (None, wide)
-                # Such tensors do not tell whether they were changed.
+                # Inference tensors have no version counter.
                 and not torch.is_inference_mode_enabled()
             )
 
-        def kept(self, weights: Tensor) -> Tensor:
+        def result(self, weights: Tensor) -> Tensor:
             written = self._written
             if written is None or weights.data_ptr() != written.data_ptr():
                 return weights

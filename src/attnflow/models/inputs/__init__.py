@@ -1,4 +1,4 @@
-"""What callers pass, a text or tensors, as the arguments of one forward pass.
+"""Texts and tensors as the arguments of one forward pass.
 
 This is the interface of `attnflow.models` for the other packages of attnflow, not for users.
 """

@@ -1,4 +1,4 @@
-"""Text that a model writes itself, to be explained by one pass over prompt and output."""
+"""Generated text, which is explained by one pass over prompt and output."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from attnflow.types import Span
 if TYPE_CHECKING:
     from torch import nn
 
-# How many new tokens, or the settings of the model's own `generate`.
+# The number of new tokens, or keyword arguments of the model's `generate`.
 Generate: TypeAlias = "int | Mapping[str, Any]"
 
 
@@ -28,68 +28,68 @@ def generate_text(
     *,
     begin: TokenizedText | None = None,
 ) -> TokenizedText:
-    """What the model writes after a prompt, with what was there before it.
+    """Return the generated tokens with those before them.
 
-    That is the prompt itself or, of a model with a decoder of its own, the start token `begin`.
-    Greedy and without sampling, unless the settings in `generate` say otherwise.
+    The tokens before them are the prompt or, for an encoder-decoder, the start token `begin`.
+    Decoding is greedy, unless the settings in `generate` change it.
     """
     import torch
 
-    writer = _writer(model)
+    method = _generate_method(model)
     before = prompt if begin is None else begin
-    _check_room(model, generate, before)
+    _check_max_length(model, generate, before)
     ids = torch.tensor([prompt.ids], device=device_of(model))
     failed = f"{type(model).__name__} cannot generate with {generate!r}"
     with (
         torch.no_grad(),
         evaluation_mode(model),
-        explain_failure(failed, "call its generate by itself"),
+        explain_failure(failed, "call its generate directly"),
     ):
-        output = writer(
+        output = method(
             input_ids=ids, attention_mask=torch.ones_like(ids), **_settings(model, generate)
         )
-    sequences = getattr(output, "sequences", output)  # where more than the tokens was asked for
+    sequences = getattr(output, "sequences", output)  # with return_dict_in_generate
     new = cast("list[int]", sequences[0].tolist())[len(before.ids) :]
     if not new:
-        raise InputError("the model wrote nothing after the text; ask for more tokens")
-    return _continued(tokenizer, before, new)
+        raise InputError("the model generated no tokens after the text; increase max_new_tokens")
+    return _append(tokenizer, before, new)
 
 
 def count_new_tokens(model: nn.Module, generate: Generate, limit: int | None) -> int:
-    """How many tokens are asked for, of at most `limit`; 1 where the settings do not tell."""
+    """Return how many tokens to generate, less than `limit`; 1 if the settings leave it open."""
     sequences = _setting(model, generate, "num_return_sequences") or 1
     if sequences != 1:
         raise InputError(
-            f"generate asks for {sequences} sequences, and one is explained; leave "
-            "num_return_sequences out"
+            f"generate: expected one sequence, got num_return_sequences={sequences}. Leave it out"
         )
     count = _setting(model, generate, "max_new_tokens")
     if count is None:
         length = _length(model, generate)
         if length is not None and limit is not None and length > limit:
             raise InputError(
-                f"generate asks for a max_length of {length}, and the model takes {limit} tokens "
-                "in all; ask for fewer"
+                f"generate: expected a max_length of at most {limit}, the limit of the model, got "
+                f"{length}"
             )
         return 1
     count = checks.as_int(count, "generate")
     if count < 1:
-        raise InputError(f"generate is {count}; the number of new tokens is wanted, 1 or more")
+        raise InputError(f"generate must be at least 1 new token, got {count}")
     if limit is not None and count >= limit:
         raise InputError(
-            f"generate is {count}, and the model takes {limit} tokens in all; ask for fewer"
+            f"generate must be less than {limit}, the model's limit for prompt and output, got "
+            f"{count}"
         )
     return count
 
 
-def _check_room(model: nn.Module, generate: Generate, before: TokenizedText) -> None:
-    """Refuse a length in all, as `max_length` is, that leaves nothing to write."""
+def _check_max_length(model: nn.Module, generate: Generate, before: TokenizedText) -> None:
+    """Reject a `max_length` that leaves no tokens to generate."""
     length = _length(model, generate)
-    new = _setting(model, generate, "max_new_tokens")  # of the two, the one that counts
+    new = _setting(model, generate, "max_new_tokens")  # takes precedence
     if new is None and length is not None and length <= len(before.ids):
         raise InputError(
-            f"generate asks for a max_length of {length}, which counts the {len(before.ids)} "
-            "tokens that are there before; ask for max_new_tokens"
+            f"generate: max_length={length} includes the {len(before.ids)} tokens of the prompt. "
+            "Use max_new_tokens"
         )
 
 
@@ -99,22 +99,22 @@ def _length(model: nn.Module, generate: Generate) -> int | None:
 
 
 def _setting(model: nn.Module, generate: Generate, name: str) -> Any:
-    """A setting for the model's own `generate`: as asked for, else as its configuration has it."""
+    """Return an argument of the model's `generate`, by default that of its generation config."""
     if not isinstance(generate, Mapping):
         return generate if name == "max_new_tokens" else None
     if generate.get(name) is not None:
         return generate[name]
-    holders = (generate.get("generation_config"), getattr(model, "generation_config", None))
-    each = (getattr(holder, name, None) for holder in holders)
-    return next((value for value in each if value is not None), None)
+    configs = (generate.get("generation_config"), getattr(model, "generation_config", None))
+    values = (getattr(config, name, None) for config in configs)
+    return next((value for value in values if value is not None), None)
 
 
-def _writer(model: nn.Module) -> Any:
+def _generate_method(model: nn.Module) -> Any:
     can = getattr(model, "can_generate", None)
     if can is None or not can():
         raise UnsupportedModelError(
-            f"{type(model).__name__} cannot generate; use a model with a language model head, such "
-            "as AutoModelForCausalLM gives, or leave generate out"
+            f"{type(model).__name__} cannot generate. Use a model with a language model head, such "
+            "as AutoModelForCausalLM loads, or leave generate out"
         )
     return cast("Any", model).generate
 
@@ -128,38 +128,38 @@ def _settings(model: nn.Module, generate: Generate) -> dict[str, Any]:
         settings = {"use_cache": False, **settings}
     config = cast("Any", model).generation_config
     if "generation_config" in settings:
-        return settings  # which goes alone
+        return settings  # `generate` takes no other arguments with it
     if config.pad_token_id is None and config.eos_token_id is not None:
-        # Nothing is padded; named because `generate` warns where it is not.
+        # Nothing is padded, but `generate` warns without it.
         end = config.eos_token_id
         settings = {"pad_token_id": end[0] if isinstance(end, list) else end, **settings}
     return settings
 
 
 def _cache_is_short(model: nn.Module) -> bool:
-    """Whether the decoder has more layers than transformers makes room for in its cache.
+    """Return whether the decoder has more layers than transformers allocates in its cache.
 
-    Of T5 and its kin, transformers 5.22 counts the layers of the encoder, and then fails with an
-    IndexError. Without the cache the same is written, more slowly.
+    For T5 and derived models, transformers 5.22 counts the layers of the encoder and may raise an
+    IndexError. Without the cache the output is the same.
     """
     config = getattr(model, "config", None)
     layers = (getattr(config, f"num_{part}_layers", None) for part in ("decoder", "hidden"))
-    deep, buffer = layers
-    return isinstance(deep, int) and isinstance(buffer, int) and deep > buffer
+    decoder, cached = layers
+    return isinstance(decoder, int) and isinstance(cached, int) and decoder > cached
 
 
-def _continued(tokenizer: Any, before: TokenizedText, new: list[int]) -> TokenizedText:
-    """Tokens and characters of what was there before and what is new."""
+def _append(tokenizer: Any, before: TokenizedText, new: list[int]) -> TokenizedText:
+    """Return a tokenized text with generated tokens appended."""
     tokenizer = inner_tokenizer(tokenizer)
     names = token_names(tokenizer, new)
-    text = _said(tokenizer, before.ids, new)
+    text = _decode(tokenizer, before.ids, new)
     spans = None
     if before.spans is not None:
         shift = len(before.text)
         found = _spans(tokenizer, before.ids, new, text)
         moved = (span and (span[0] + shift, span[1] + shift) for span in found)
         spans = (*before.spans, *moved)
-    fields = {name: [*each, *([each[-1]] * len(new))] for name, each in before.fields.items()}
+    fields = {name: [*row, *([row[-1]] * len(new))] for name, row in before.fields.items()}
     fields["input_ids"] = [*before.ids, *new]
     return TokenizedText(
         text=before.text + text,
@@ -170,24 +170,24 @@ def _continued(tokenizer: Any, before: TokenizedText, new: list[int]) -> Tokeniz
     )
 
 
-def _said(tokenizer: Any, before: list[int], new: list[int]) -> str:
-    """What the new tokens say after those before them.
+def _decode(tokenizer: Any, before: list[int], new: list[int]) -> str:
+    """Return the text of the new tokens.
 
-    Read together, since many tokenizers drop the space before the first token.
+    Decoded with the tokens before, since many tokenizers drop the space before the first token.
     """
     settings: Any = {"skip_special_tokens": True, "clean_up_tokenization_spaces": False}
-    begin, whole = (str(tokenizer.decode(ids, **settings)) for ids in (before, [*before, *new]))
-    return whole[len(begin) :] if whole.startswith(begin) else tokenizer.decode(new, **settings)
+    start, full = (str(tokenizer.decode(ids, **settings)) for ids in (before, [*before, *new]))
+    return full[len(start) :] if full.startswith(start) else tokenizer.decode(new, **settings)
 
 
 def _spans(tokenizer: Any, before: list[int], new: list[int], text: str) -> tuple[Span | None, ...]:
-    """The characters of each new token in what they say together."""
+    """Return the character span of each new token in their text."""
     special = frozenset(map(str, tokenizer.all_special_tokens))
     try:
         return align(token_names(tokenizer, new), text, special=special)
     except InputError:
-        # Bytes that make no character are not found in the text. What a token adds to it is.
-        lengths = [len(_said(tokenizer, before, new[:end])) for end in range(len(new) + 1)]
+        # Tokens that are incomplete characters cannot be aligned: take what each adds to the text.
+        lengths = [len(_decode(tokenizer, before, new[:end])) for end in range(len(new) + 1)]
         return tuple(
             strip_span((start, end), text) if start < end <= len(text) else None
             for start, end in itertools.pairwise(lengths)

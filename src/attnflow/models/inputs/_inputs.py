@@ -1,4 +1,4 @@
-"""What a forward pass is called with, and what its positions are called."""
+"""The arguments of a forward pass, and the names of its positions."""
 
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -14,40 +14,40 @@ from attnflow.types import Span
 class Positions:
     """The positions of one example's sequence."""
 
-    tokens: tuple[str, ...] | None = None  # None where the model's input has no tokens
-    spans: tuple[Span | None, ...] | None = None  # over `text`
+    tokens: tuple[str, ...] | None = None  # None if the input has no tokens
+    spans: tuple[Span | None, ...] | None = None  # in `text`
     text: str = ""
-    kept: NDArray[np.bool] | None = None  # which are not padding; None for all
+    kept: NDArray[np.bool] | None = None  # False for padding; None without padding
     generated: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """Everything for one forward pass over one or more examples."""
+    """The input of one forward pass, a batch of one or more examples."""
 
-    forward: dict[str, Any]  # what the model is called with; "" for a single unnamed argument
+    forward: dict[str, Any]  # keyword arguments; "" for a single positional argument
     sources: tuple[Positions, ...]
-    targets: tuple[Positions, ...] | None  # of a model with a decoder of its own
-    single: bool  # whether one example was passed, not a list of them
-    # How many examples there may be, where only the pass tells: of a plain module nobody knows
-    # which axis of its input is the batch. `sources` and `targets` may be empty before.
+    targets: tuple[Positions, ...] | None  # None without a decoder
+    single: bool  # whether one example was passed, not a list
+    # Possible batch sizes of a plain module, whose batch axis is unknown before the pass. Until
+    # then, `sources` and `targets` may be empty.
     batches: tuple[int, ...] = ()
 
-    def of(self, examples: int, name: str) -> Self:
-        """The same for the number of examples that the module `name` attended in."""
+    def with_batch_size(self, examples: int, name: str) -> Self:
+        """Return the inputs for the batch size of the attention in the module `name`."""
         if examples in self.batches:
-            nothing = (Positions(),) * examples
+            unnamed = (Positions(),) * examples
             return replace(
                 self,
-                sources=self.sources or nothing,
-                targets=None if self.targets is None else self.targets or nothing,
+                sources=self.sources or unnamed,
+                targets=None if self.targets is None else self.targets or unnamed,
                 single=examples == 1,
                 batches=(),
-            ).of(examples, name)
+            ).with_batch_size(examples, name)
         if examples != len(self.sources):
             raise UnsupportedModelError(
-                f"{name or 'an attention'} ran on {examples} sequences, and "
-                f"{len(self.sources) or self.batches[1]} came; models that fold heads, windows or "
-                "frames into the batch have no attention between all positions"
+                f"{name or 'an attention'}: expected a batch of "
+                f"{len(self.sources) or self.batches[1]}, got {examples}. Models that fold heads, "
+                "windows or frames into the batch are not supported"
             )
         return self

@@ -1,4 +1,4 @@
-"""What the positions of a pass are called and stand for: tokens, patches, moments of sound."""
+"""Names and origin of positions: tokens, image patches, audio frames."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ if TYPE_CHECKING:
 def name_positions(
     model: nn.Module, fields: Mapping[str, Any], positions: Positions, count: int
 ) -> tuple[tuple[str, ...], Origin | None]:
-    """Names and origin of the `count` positions of a sequence.
+    """Return names and origin of the `count` positions of a sequence.
 
-    `fields` is what the model read for it, nothing for what its decoder writes. Positions that the
-    input does not name are patches of an image where there is one, moments where the model hears
-    sound, and plain numbers otherwise.
+    `fields` are the model's inputs, empty for the sequence of a decoder. Without tokens, positions
+    are named as patches of an image, seconds of audio, or by number.
     """
     if positions.tokens is not None and len(positions.tokens) == count:
         if positions.spans is None and not positions.generated:
@@ -28,7 +27,7 @@ def name_positions(
         return positions.tokens, Origin(
             spans=positions.spans, generated=positions.generated, text=positions.text
         )
-    encoder = getattr(model, "encoder", None)  # it reads an image where only it knows patches
+    encoder = getattr(model, "encoder", None)  # reads the image if only it has a patch size
     reader = encoder if _patch_size(encoder) and not _patch_size(model) else model
     grid = _grid(reader, fields, count)
     if grid is not None:
@@ -44,10 +43,7 @@ def name_positions(
 def join_origins(
     source: Positions, target: Positions, origins: tuple[Origin | None, Origin | None]
 ) -> Origin | None:
-    """The origin of source and target tokens together, over source text, newline, target text.
-
-    Of a model that reads an image and writes about it, the patches.
-    """
+    """Return the origin of source and target: source text, newline, target text; or the patches."""
     first, second = (None if origin is None else origin.spans for origin in origins)
     if first is None or second is None:
         grid = None if origins[0] is None else origins[0].grid
@@ -61,11 +57,10 @@ def join_origins(
 
 
 def _grid(reader: object, fields: Mapping[str, Any], count: int) -> Grid | None:
-    """The grid of patches: as many rows and columns as fit the image, after the special positions.
+    """Return the grid of image patches after the special positions, or None.
 
-    What is left over tells how many these are of a family that is not known, but not whether they
-    come before the patches or after them: YOLOS has some of both. Then one class token at most is
-    taken to come first, and for more there is no grid.
+    In an unknown family, one position beyond the patches is taken for a class token before them.
+    With more there is no grid: they may be before or after the patches, in YOLOS they are both.
     """
     pixels, patch = fields.get("pixel_values"), _patch_size(reader)
     if pixels is None or pixels.ndim != 4 or patch is None:
@@ -86,7 +81,7 @@ def _patch_size(reader: object) -> tuple[int, int] | None:
 
 
 def _special_names(reader: object) -> tuple[str, ...]:
-    """Names of the positions before the patches; none for a family that is not known."""
+    """Return names of the positions before the patches; none for an unknown family."""
     family, config = family_of(reader), getattr(reader, "config", None)
     registers = int(getattr(config, family.registers, 0)) if family.registers else 0
     return (*family.prefix, *(f"[REG{number}]" for number in range(1, registers + 1)))

@@ -1,4 +1,4 @@
-"""What callers pass as `text`, in whatever form it came."""
+"""`prepare`: the argument `text` of public functions as the input of a forward pass."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from attnflow.models.inputs._texts import prepare_texts
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-# `Inputs` are for callers inside attnflow that use one text several times.
+# `Inputs` are for other packages of attnflow, which use one text several times.
 ModelInput: TypeAlias = "str | list[str] | tuple[str, ...] | Mapping[str, Any] | Tensor | Inputs"
 
 
@@ -28,9 +28,9 @@ def prepare(
     truncate: bool = False,
     generate: Generate | None = None,
 ) -> Inputs:
-    """Read `text`, in whatever form it came, for a forward pass of `model`.
+    """Return `text`, one or several texts or tensors, as the input of a forward pass.
 
-    Inputs that are prepared already are returned as they are.
+    `Inputs` are returned unchanged.
     """
     _check_model(model)
     if isinstance(text, Inputs):
@@ -38,7 +38,7 @@ def prepare(
     if isinstance(text, str | list | tuple):
         texts = [text] if isinstance(text, str) else list(text)
         if not texts:
-            raise InputError("an empty list of texts came; pass at least one text")
+            raise InputError("expected at least one text, got an empty list")
         return prepare_texts(
             model,
             tokenizer,
@@ -51,19 +51,19 @@ def prepare(
     for name, given in (("target", target), ("generate", generate)):
         if given is not None:
             raise InputError(
-                f"{name} goes with a text, and ready inputs came; put decoder_input_ids into them, "
-                "or generate first and pass prompt and output together"
+                f"{name} needs a text, got tensors. Add decoder_input_ids to them, or generate "
+                "first and pass prompt and output together"
             )
     return prepare_tensors(model, tokenizer, as_tensors(model, text))
 
 
 def _targets(target: str | list[str] | None, texts: list[str]) -> list[str] | None:
-    """One target a text, or none at all."""
+    """Return one target per text, or None."""
     if target is None:
         return None
     targets = list(target) if isinstance(target, list | tuple) else [target]
     if len(targets) != len(texts):
-        raise InputError(f"{len(texts)} texts came with {len(targets)} targets; give one each")
+        raise InputError(f"target: expected {len(texts)}, one for each text, got {len(targets)}")
     return targets
 
 
@@ -73,16 +73,16 @@ def _check_model(model: object) -> None:
 
     if not isinstance(model, nn.Module):
         raise InputError(
-            f"a {type(model).__name__} came as the model; a torch module is wanted, such as "
-            "attnflow.models.load(folder) gives"
+            f"model: expected a torch module, such as attnflow.models.load(folder).model, got "
+            f"{type(model).__name__}"
         )
     if isinstance(model, torch.jit.ScriptModule):
         raise UnsupportedModelError(
-            f"the model is a {type(model).__name__}, code that TorchScript made, which calls no "
-            "ear; pass the module that it was made from"
+            f"TorchScript ({type(model).__name__}) is not supported, since it calls no hooks. Pass "
+            "the original module"
         )
     if any(parameter.is_meta for parameter in model.parameters()):
         raise InputError(
-            f"the weights of {type(model).__name__} are on the meta device, which holds no "
-            "numbers; load the model onto a real device first"
+            f"{type(model).__name__} has parameters on the meta device, which have no values. Load "
+            "the model onto a real device first"
         )

@@ -1,4 +1,4 @@
-"""Ready inputs: whatever a tokenizer or processor gave, as tensors by name."""
+"""Tensors, as tokenizers and processors return them, for one forward pass."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from attnflow.models.inputs._tokenize import decoder_limit, decoder_of, token_na
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-# Inputs that are looked at here, before the model gets them.
-_READ = frozenset(
+# Inputs that are checked here.
+_CHECKED = frozenset(
     f"{prefix}{name}"
     for prefix in ("", "decoder_")
     for name in ("input_ids", "inputs_embeds", "attention_mask")
@@ -33,27 +33,27 @@ _READ = frozenset(
 
 
 def as_tensors(model: nn.Module, inputs: object) -> dict[str, Any]:
-    """Ready inputs by their names, as tensors; a single tensor is the model's main input."""
+    """Return inputs as tensors by name; a single tensor is the model's main input."""
     import torch
 
     if isinstance(inputs, torch.Tensor):
         return {getattr(model, "main_input_name", ""): inputs}
     if not isinstance(inputs, Mapping):
         raise InputError(
-            f"a {type(inputs).__name__} came; a text, a list of texts, or ready model inputs are "
-            "wanted. For an image or sound, pass what the model's processor gives: "
+            f"expected a text, a list of texts, or tensors, got {type(inputs).__name__}. For an "
+            "image or audio, pass the output of the model's processor: "
             "processor(…, return_tensors='pt')"
         )
     named = cast("Mapping[str, Any]", inputs)
     fields = {name: _tensor(model, name, value) for name, value in named.items()}
-    for name in _READ.intersection(fields):
+    for name in _CHECKED.intersection(fields):
         if not isinstance(fields[name], torch.Tensor | None):
-            raise InputError(f"{name} is {fields[name]!r}; a tensor, an array or lists are wanted")
+            raise InputError(f"{name} must be a tensor, an array or lists, got {fields[name]!r}")
     return fields
 
 
 def _tensor(model: nn.Module, name: str, value: Any) -> Any:
-    """Arrays and lists as tensors of the model's device, and of its precision."""
+    """Return arrays and lists as tensors with the model's device and dtype."""
     import torch
 
     if not isinstance(value, np.ndarray | list | tuple):
@@ -62,13 +62,13 @@ def _tensor(model: nn.Module, name: str, value: Any) -> Any:
         tensor = torch.as_tensor(np.asarray(value), device=device_of(model))
     except (TypeError, ValueError) as reason:
         raise InputError(
-            f"{name} cannot be read as numbers of one shape: {reason}; pad the batch first"
+            f"{name} cannot be converted to a tensor: {reason}. Pad the batch first"
         ) from reason
     return tensor.to(dtype_of(model)) if tensor.is_floating_point() else tensor
 
 
 def prepare_tensors(model: nn.Module, tokenizer: Any, fields: dict[str, Any]) -> Inputs:
-    """Ready inputs for one forward pass, with what they tell about their positions."""
+    """Return tensors as the input of one forward pass."""
     import torch
 
     main = _checked(model, fields)
@@ -76,9 +76,7 @@ def prepare_tensors(model: nn.Module, tokenizer: Any, fields: dict[str, Any]) ->
     if first is None:
         first = next((v for v in fields.values() if isinstance(v, torch.Tensor)), None)
     if first is None or first.ndim < 1 or not first.numel():
-        raise InputError(
-            "the inputs hold no tensor with anything in it; pass a batch of at least one"
-        )
+        raise InputError("expected tensors with a batch of at least one, got none or empty ones")
     size = int(first.shape[0])
     sources = _read_positions(tokenizer, fields, "", size)
     batches: tuple[int, ...] = ()
@@ -92,7 +90,7 @@ def prepare_tensors(model: nn.Module, tokenizer: Any, fields: dict[str, Any]) ->
         sources = _plain_positions(fields.get("src_key_padding_mask"))
         if "tgt" in fields:
             targets = tuple(_plain_positions(fields.get("tgt_key_padding_mask")))
-        # An image has its batch first, a sequence first or second, or it has none.
+        # The batch axis of images is the first, that of sequences the first or second, if any.
         batches = (1, *map(int, first.shape[: 2 if first.ndim < 4 else 1]))
     return Inputs(
         forward=without_cache(model, fields),
@@ -104,32 +102,32 @@ def prepare_tensors(model: nn.Module, tokenizer: Any, fields: dict[str, Any]) ->
 
 
 def _plain_positions(padding: Tensor | None) -> list[Positions]:
-    """What PyTorch's mask of padding tells, True where there is nothing; nothing without one."""
+    """Return the positions of PyTorch's key padding mask, which is True for padding."""
     return [] if padding is None else [Positions(kept=~row) for row in _rows(padding)]
 
 
 def _read_positions(
     tokenizer: Any, fields: dict[str, Any], prefix: str, size: int
 ) -> list[Positions]:
-    """Names and padding of each example, as far as the inputs tell them."""
+    """Return token names and padding of each example."""
     ids, embeds = fields.get(f"{prefix}input_ids"), fields.get(f"{prefix}inputs_embeds")
     names = [token_names(tokenizer, row.tolist()) for row in ids] if ids is not None else None
     mask, read = fields.get(f"{prefix}attention_mask"), ids if ids is not None else embeds
     kept = None
-    # A mask of four axes says who sees whom, and not what is padding. One beside sound or an image
-    # counts something else than positions.
+    # A mask with four axes is not about padding, nor has that of audio or images one entry per
+    # position.
     if mask is not None and mask.ndim == 2 and read is not None:
         if mask.shape != read.shape[:2]:
             raise InputError(
-                f"{prefix}attention_mask has shape {tuple(mask.shape)} for {prefix}input_ids or "
-                f"embeddings of shape {tuple(read.shape)}; give one number a position"
+                f"{prefix}attention_mask: expected shape {tuple(read.shape[:2])}, one number per "
+                f"position, got {tuple(mask.shape)}"
             )
         kept = _rows(mask)
     positions: list[Positions] = []
     for i in range(size):
         real = None if kept is None or kept[i].all() else kept[i]
         if real is not None and not real.any():
-            raise InputError(f"{prefix}attention_mask leaves nothing of example {i}")
+            raise InputError(f"{prefix}attention_mask masks every position of example {i}")
         tokens = None if names is None else names[i]
         if tokens is not None and real is not None:
             tokens = tuple(token for token, keep in zip(tokens, real, strict=True) if keep)
@@ -139,17 +137,17 @@ def _read_positions(
 
 def _rows(mask: Tensor) -> list[NDArray[np.bool]]:
     rows = mask.detach().cpu().numpy()
-    # PyTorch's masks may be additive too: minus infinity where there is nothing.
+    # PyTorch's masks may also be additive: minus infinity for padding.
     return list(np.atleast_2d(rows != 0 if rows.dtype.kind == "f" else rows.astype(bool)))
 
 
 def _checked(model: nn.Module, fields: dict[str, Any]) -> str:
-    """The name of the model's main input, after a look at whether the inputs fit it."""
+    """Check the inputs and return the name of the model's main input."""
     main = str(getattr(model, "main_input_name", ""))
     if main and main not in fields and "inputs_embeds" not in fields:
         raise InputError(
-            f"inputs with {', '.join(map(str, fields)) or 'nothing'} came, and "
-            f"{type(model).__name__} takes {main}"
+            f"expected {main} for {type(model).__name__}, got "
+            f"{', '.join(map(str, fields)) or 'an empty mapping'}"
         )
     check_parts(model, fields)
     _check_devices(model, fields)
@@ -160,8 +158,8 @@ def _checked(model: nn.Module, fields: dict[str, Any]) -> str:
     pixels = fields.get("pixel_values")
     if main == "pixel_values" and pixels is not None and pixels.ndim < 4:
         raise InputError(
-            f"pixel_values has shape {tuple(pixels.shape)}; (batch, channel, row, column) is "
-            "wanted, for one image pixel_values[None]"
+            "pixel_values: expected shape (batch, channel, row, column), got "
+            f"{tuple(pixels.shape)}. For one image pass pixel_values[None]"
         )
     return main
 
@@ -169,49 +167,49 @@ def _checked(model: nn.Module, fields: dict[str, Any]) -> str:
 def _check_sequence(
     prefix: str, model: nn.Module, fields: dict[str, Any], limit: int | None
 ) -> None:
-    """Refuse ids that the model does not know, and more tokens or embeddings than it takes."""
+    """Reject unknown token ids, wrong shapes, and more tokens than the model takes."""
     import torch
 
     ids, embeds = fields.get(f"{prefix}input_ids"), fields.get(f"{prefix}inputs_embeds")
     if ids is not None:
-        # PyTorch has embeddings for no other type of whole numbers.
+        # nn.Embedding takes no other integers.
         if ids.dtype not in (torch.int32, torch.int64) or ids.ndim != 2:
             raise InputError(
-                f"{prefix}input_ids is {ids.dtype} of shape {tuple(ids.shape)}; whole numbers "
-                "(batch, position) are wanted, in 32 or 64 bits, for one text "
+                f"{prefix}input_ids: expected int32 or int64 of shape (batch, position), got "
+                f"{ids.dtype} of shape {tuple(ids.shape)}. For one text pass "
                 f"{prefix}input_ids[None]"
             )
         if ids.numel():
             check_vocabulary(model, (int(ids.min()), int(ids.max())))
     if embeds is not None and embeds.ndim != 3:
         raise InputError(
-            f"{prefix}inputs_embeds has shape {tuple(embeds.shape)}; (batch, position, width) is "
-            f"wanted, for one text {prefix}inputs_embeds[None]"
+            f"{prefix}inputs_embeds: expected shape (batch, position, width), got "
+            f"{tuple(embeds.shape)}. For one text pass {prefix}inputs_embeds[None]"
         )
     for name, read in (("input_ids", ids), ("inputs_embeds", embeds)):
         if read is not None and limit is not None and read.shape[1] > limit:
             raise InputError(
-                f"{prefix}{name} has {read.shape[1]} tokens, and the model takes {limit}; shorten "
-                "it"
+                f"{prefix}{name}: expected at most {limit} tokens, the limit of the model, got "
+                f"{read.shape[1]}"
             )
 
 
 def check_parts(model: nn.Module, fields: Collection[str]) -> None:
-    """Refuse a text and an image together for a model that has a part for images."""
+    """Reject models with a text and a vision encoder, and text and image together."""
     parts = getattr(getattr(model, "config", None), "sub_configs", {})
     both = len(parts) > 1 and "input_ids" in fields and "pixel_values" in fields
     towers = hasattr(model, "text_model") and hasattr(model, "vision_model")
-    if towers and (both or hasattr(model, "logit_scale")):  # CLIP and its kin, which compare two
+    if towers and (both or hasattr(model, "logit_scale")):  # as CLIP
         raise InputError(
-            f"{type(model).__name__} reads text and image with parts of its own, and attention is "
-            "within a part; pass one, as in attend(model.text_model, tokenizer, text) or "
+            f"{type(model).__name__} has separate models for text and images. Pass one of them, as "
+            "in attend(model.text_model, tokenizer, text) or "
             "attend(model.vision_model, None, pixel_values)"
         )
     if not both:
         return
     raise InputError(
-        f"input_ids and pixel_values came for {type(model).__name__}; text and image in one "
-        "sequence are not supported. Pass the text alone, without places for an image"
+        f"{type(model).__name__} got input_ids and pixel_values; text and image in one sequence "
+        "are not supported. Pass the text alone, without image tokens"
     )
 
 
@@ -228,6 +226,6 @@ def _check_devices(model: nn.Module, fields: dict[str, Any]) -> None:
     for name, device in away.items():
         if devices and device not in devices:
             raise InputError(
-                f"{name or 'the input'} is on {device}, and the model on {home}; move one of "
-                f"them, as in inputs.to({str(home)!r})"
+                f"{name or 'the input'}: expected a tensor on {home}, the device of the model, got "
+                f"one on {device}. Move it, as in inputs.to({str(home)!r})"
             )

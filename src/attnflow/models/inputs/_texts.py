@@ -1,4 +1,4 @@
-"""Texts as one padded batch."""
+"""Texts as a padded batch."""
 
 from __future__ import annotations
 
@@ -36,43 +36,45 @@ def prepare_texts(
     generate: Generate | None,
     single: bool,
 ) -> Inputs:
-    """Texts, and what a decoder is to read or to write, for one forward pass."""
+    """Return texts, and the targets or generated tokens, as the input of one forward pass."""
     main = str(getattr(model, "main_input_name", "input_ids"))
     if main != "input_ids":
         raise InputError(
-            f"a text came, and {type(model).__name__} takes {main}; pass what its processor gives: "
-            "processor(…, return_tensors='pt')"
+            f"expected {main} for {type(model).__name__}, got a text. Pass the output of its "
+            "processor: processor(…, return_tensors='pt')"
         )
     check_parts(model, ["input_ids"])
     limit, reserved = token_limit(model), 0
     decoder = has_decoder(model)
     if generate is not None:
-        asked = count_new_tokens(model, generate, decoder_limit(model) if decoder else limit)
-        reserved = 0 if decoder else asked
+        new = count_new_tokens(model, generate, decoder_limit(model) if decoder else limit)
+        reserved = 0 if decoder else new
     encoded = [
-        tokenize(tokenizer, each, limit=limit, truncate=truncate, reserved=reserved)
-        for each in texts
+        tokenize(tokenizer, text, limit=limit, truncate=truncate, reserved=reserved)
+        for text in texts
     ]
-    for each in encoded:
-        check_vocabulary(model, each.ids)
+    for item in encoded:
+        check_vocabulary(model, item.ids)
     if decoder:
-        decoded = _decoded(model, tokenizer, encoded, targets, generate, truncate=truncate)
+        decoder_texts = _decoder_texts(
+            model, tokenizer, encoded, targets, generate, truncate=truncate
+        )
         fields, sources = _batch(model, encoded)
-        added, positions = _batch(model, decoded)
+        added, positions = _batch(model, decoder_texts)
         fields |= {f"decoder_{name}": tensor for name, tensor in added.items()}
         return Inputs(_forward(model, fields), sources, positions, single)
     if targets is not None:
         raise InputError(
-            f"target came, and {type(model).__name__} has no decoder of its own; put the target "
-            "behind the text"
+            f"target needs an encoder-decoder, got {type(model).__name__}. Append the target to "
+            "the text"
         )
     if generate is not None:
-        encoded = [generate_text(model, tokenizer, each, generate) for each in encoded]
+        encoded = [generate_text(model, tokenizer, item, generate) for item in encoded]
     fields, sources = _batch(model, encoded)
     return Inputs(_forward(model, fields), sources, None, single)
 
 
-def _decoded(
+def _decoder_texts(
     model: nn.Module,
     tokenizer: Any,
     encoded: list[TokenizedText],
@@ -81,43 +83,43 @@ def _decoded(
     *,
     truncate: bool,
 ) -> list[TokenizedText]:
-    """What the decoder reads: its start token, and the target or what it writes by itself."""
+    """Return what the decoder reads: its start token, and the target or the generated tokens."""
     start = start_token(model)
     begin = TokenizedText("", {"input_ids": [start]}, token_names(tokenizer, [start]), (None,))
     if generate is not None:
         if targets is not None:
-            raise InputError("target and generate came together; the decoder reads one of them")
-        return [generate_text(model, tokenizer, each, generate, begin=begin) for each in encoded]
+            raise InputError("expected target or generate, got both")
+        return [generate_text(model, tokenizer, item, generate, begin=begin) for item in encoded]
     if targets is None:
         return [begin] * len(encoded)
     limit = decoder_limit(model)
-    sides: list[TokenizedText] = []
+    texts: list[TokenizedText] = []
     for target in targets:
-        said = tokenize(tokenizer, target, limit=limit, truncate=truncate, target=True)
-        # The decoder reads what it has written so far, so not the end token that it writes last.
-        last = len(said.ids) - said.ended
-        sides.append(
+        item = tokenize(tokenizer, target, limit=limit, truncate=truncate, target=True)
+        # The input of the decoder is its output shifted right: without the end token.
+        end = len(item.ids) - item.ended
+        texts.append(
             TokenizedText(
                 target,
-                {"input_ids": [start, *said.ids[:last]]},
-                (*begin.tokens, *said.tokens[:last]),
-                None if said.spans is None else (None, *said.spans[:last]),
+                {"input_ids": [start, *item.ids[:end]]},
+                (*begin.tokens, *item.tokens[:end]),
+                None if item.spans is None else (None, *item.spans[:end]),
             )
         )
-    return sides
+    return texts
 
 
 def _batch(
     model: nn.Module, encoded: list[TokenizedText]
 ) -> tuple[dict[str, Tensor], tuple[Positions, ...]]:
-    """Fields of one length, filled up on the right; what is filled up is not attended to."""
+    """Return the batch, padded on the right with an attention mask if needed."""
     import torch
 
-    lengths = [len(each.ids) for each in encoded]
+    lengths = [len(item.ids) for item in encoded]
     longest = max(lengths)
     tensors = {
         name: torch.tensor(
-            [each.fields[name] + [0] * (longest - len(each.ids)) for each in encoded],
+            [item.fields[name] + [0] * (longest - len(item.ids)) for item in encoded],
             device=device_of(model),
         )
         for name in encoded[0].fields
@@ -127,21 +129,21 @@ def _batch(
     if padded:
         tensors["attention_mask"] = torch.tensor(real.astype(np.int64), device=device_of(model))
     positions = tuple(
-        Positions(each.tokens, each.spans, each.text, kept if padded else None, each.generated)
-        for each, kept in zip(encoded, real, strict=True)
+        Positions(item.tokens, item.spans, item.text, kept if padded else None, item.generated)
+        for item, kept in zip(encoded, real, strict=True)
     )
     return tensors, positions
 
 
 def _forward(model: nn.Module, fields: dict[str, Tensor]) -> dict[str, Any]:
-    """Of the fields, those that the model takes."""
+    """Return the fields that the model's forward method takes."""
     if "input_ids" not in forward_parameters(model) and not hasattr(model, "main_input_name"):
         mask = fields.get("attention_mask")
         if mask is not None and not bool(mask.all()):
             raise InputError(
                 f"{type(model).__name__}.forward takes no attention_mask, so texts of different "
-                "lengths cannot be padded; pass them one by one"
+                "lengths cannot be padded. Pass them one by one"
             )
         return {"": fields["input_ids"]}
-    taken: dict[str, Any] = {name: t for name, t in fields.items() if accepts(model, name)}
-    return without_cache(model, taken)
+    accepted: dict[str, Any] = {name: t for name, t in fields.items() if accepts(model, name)}
+    return without_cache(model, accepted)

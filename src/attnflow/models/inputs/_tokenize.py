@@ -1,4 +1,4 @@
-"""Text to tokens: ids for the model, names and characters for people."""
+"""Tokenized text: token ids for the model, names and character spans for results."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TokenizedText:
-    """One text as a tokenizer gives it."""
+    """One text as a tokenizer encodes it."""
 
     text: str
-    fields: dict[str, list[int]]  # input_ids and what else the tokenizer gives, one a token
+    fields: dict[str, list[int]]  # input_ids and other outputs of the tokenizer, one per token
     tokens: tuple[str, ...]
-    spans: tuple[Span | None, ...] | None  # None for a special token; as a whole: not known
-    ended: bool = False  # whether the last token is one that the tokenizer put there
-    generated: int = 0  # how many of the last tokens the model wrote itself
+    spans: tuple[Span | None, ...] | None  # None for special tokens; None for all if unknown
+    ended: bool = False  # whether the last token is a special token
+    generated: int = 0  # how many of the last tokens the model generated
 
     @property
     def ids(self) -> list[int]:
-        """The ids of the tokens."""
+        """The token ids."""
         return self.fields["input_ids"]
 
 
@@ -40,52 +40,52 @@ def tokenize(
     target: bool = False,
     reserved: int = 0,
 ) -> TokenizedText:
-    """Tokens of a text, at most `limit` of them.
+    """Return the tokens of a text, at most `limit`.
 
-    With `target`, as the tokenizer encodes what a decoder is to write; its start token takes the
-    place of the end token, or one more. `reserved` of the limit are for what the model writes after
-    the text.
+    With `target`, the text is encoded as the output of a decoder, whose start token takes the place
+    of the end token, if there is one, else one more. `reserved` tokens of the limit are for those
+    that the model generates after the text.
     """
     if not isinstance(text, str):
         raise InputError(
-            f"a {type(text).__name__} came where a text is wanted. For an image or sound, pass "
-            "what the model's processor gives: attend(model, None, processor(…, "
+            f"expected a text, a str, got {type(text).__name__}. For an image or audio, pass the "
+            "output of the model's processor: attend(model, None, processor(…, "
             "return_tensors='pt'))"
         )
     if tokenizer is None:
         raise InputError(
-            "a text came without a tokenizer; pass the model's tokenizer, or ready inputs such as "
+            "a text needs a tokenizer, got None. Pass the model's tokenizer, or tensors such as "
             "{'input_ids': ids}"
         )
-    _check_characters(text)
-    whole = _encoded(tokenizer, text, target=target) if text.strip() else None
-    if whole is None or (whole.spans is not None and not any(whole.spans)):
-        raise InputError(f"the text {text!r} has no tokens; pass a text with at least one word")
+    _check_surrogates(text)
+    encoded = _encode(tokenizer, text, target=target) if text.strip() else None
+    if encoded is None or (encoded.spans is not None and not any(encoded.spans)):
+        raise InputError(f"expected a text with at least one word, got {text!r}")
     if limit is None:
-        return whole
-    started = target and not whole.ended
-    buffer = limit - reserved - started
-    if len(whole.ids) <= buffer:
-        return whole
+        return encoded
+    started = target and not encoded.ended
+    available = limit - reserved - started
+    if len(encoded.ids) <= available:
+        return encoded
     if not truncate:
-        besides = f" with the {reserved} that it is to write" if reserved else ""
-        besides = " with its start token" if started else besides
+        less = f" less {reserved} to generate" if reserved else ""
+        less = " less its start token" if started else less
         raise InputError(
-            f"the text has {len(whole.ids)} tokens, and the model takes {limit}{besides}; shorten "
-            "it, or pass truncate=True to cut it off there"
+            f"expected a text of at most {available} tokens, the limit of the model{less}, got "
+            f"{len(encoded.ids)}. Shorten it, or pass truncate=True"
         )
-    return _encoded(tokenizer, text, target=target, truncation=True, max_length=buffer)
+    return _encode(tokenizer, text, target=target, truncation=True, max_length=available)
 
 
 def count_tokens(tokenizer: Any, text: str) -> int:
-    """How many tokens a text has, those that the tokenizer puts around it included.
+    """Return the number of tokens of a text, special tokens included.
 
     Parameters
     ----------
     tokenizer
-        Of transformers, as `load` gives it.
+        A tokenizer of transformers, as `load` returns it.
     text
-        Of any length; one without a word is an InputError.
+        A text of any length; a text without a word is an InputError.
 
     Examples
     --------
@@ -96,22 +96,22 @@ def count_tokens(tokenizer: Any, text: str) -> int:
     return len(tokenize(tokenizer, text, limit=None, truncate=False).ids)
 
 
-def _check_characters(text: str) -> None:
-    """Refuse halves of characters, which Python's strings may hold and tokenizers do not take."""
+def _check_surrogates(text: str) -> None:
+    """Reject lone surrogates, which Python strings may contain but tokenizers do not take."""
     try:
         _ = text.encode()
     except UnicodeEncodeError as reason:
         raise InputError(
-            f"character {reason.start} of the text is {text[reason.start]!r}, half of a character; "
-            "read the text again in the right encoding, or leave it out"
+            f"character {reason.start} of the text is {text[reason.start]!r}, a lone surrogate. "
+            "Read the text in the right encoding, or remove it"
         ) from reason
 
 
-def _encoded(tokenizer: Any, text: str, *, target: bool, **cut: Any) -> TokenizedText:
+def _encode(tokenizer: Any, text: str, *, target: bool, **cut: Any) -> TokenizedText:
     tokenizer = inner_tokenizer(tokenizer)
     fast = bool(getattr(tokenizer, "is_fast", False))
     given: dict[str, Any] = {"text_target": text} if target else {"text": text}
-    # Said here that the length is nobody's concern but ours: tokenizers warn of it.
+    # Without verbose=False, tokenizers warn about the length.
     settings = {"return_special_tokens_mask": True, "verbose": False, **cut}
     encoding = dict(tokenizer(**given, **settings, return_offsets_mapping=fast))
     special = _special(tokenizer, encoding["input_ids"], encoding.pop("special_tokens_mask"))
@@ -123,61 +123,63 @@ def _encoded(tokenizer: Any, text: str, *, target: bool, **cut: Any) -> Tokenize
             for (start, end), marked in zip(offsets, special, strict=True)
         )
     else:
-        spans = _found(tokens, text, special, truncated=bool(cut))
+        spans = _aligned(tokens, text, special, truncated=bool(cut))
     return TokenizedText(text, encoding, tokens, spans, ended=special[-1])
 
 
 def _special(tokenizer: Any, ids: list[int], mask: list[int]) -> list[bool]:
-    """Which tokens the tokenizer put around the text."""
+    """Return which tokens are special tokens that the tokenizer added."""
     if len(mask) == len(ids):
         return [bool(marked) for marked in mask]
-    # A tokenizer that adds tokens of its own and does not say where: known by their ids.
+    # Some tokenizers add tokens that are not in the mask.
     added = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
-    return [each in added for each in ids]
+    return [token in added for token in ids]
 
 
-def _found(
+def _aligned(
     tokens: tuple[str, ...], text: str, special: list[bool], *, truncated: bool
 ) -> tuple[Span | None, ...] | None:
-    """Characters of the tokens of a tokenizer without offsets; None where they are not found."""
+    """Return the spans of the tokens of a slow tokenizer; None if they cannot be aligned."""
     names = frozenset(name for name, marked in zip(tokens, special, strict=True) if marked)
     try:
         return align(tokens, text, special=names, truncated=truncated)
-    except InputError:  # a tokenizer that rewrites the text: attention can be had all the same
+    except InputError:  # a tokenizer that rewrites the text; attention needs no spans
         return None
 
 
 def token_names(tokenizer: Any, ids: list[int]) -> tuple[str, ...]:
-    """The tokens of ids, as the tokenizer calls them; without a tokenizer, the ids.
+    """Return the names of token ids; without a tokenizer, the ids.
 
-    A model may know more ids than its tokenizer has names for, `<50257>` then stands for one.
+    An id that the tokenizer has no name for is `<50257>`: models may have more ids.
     """
     if tokenizer is None:
         return tuple(map(str, ids))
     names = inner_tokenizer(tokenizer).convert_ids_to_tokens(ids)
-    return tuple(f"<{each}>" if n is None else str(n) for n, each in zip(names, ids, strict=True))
+    return tuple(
+        f"<{i}>" if name is None else str(name) for name, i in zip(names, ids, strict=True)
+    )
 
 
 def inner_tokenizer(tokenizer: Any) -> Any:
-    """The tokenizer itself; a processor has one inside."""
+    """Return the tokenizer, or that of a processor."""
     inner = getattr(tokenizer, "tokenizer", tokenizer)
     if isinstance(inner, type) or not hasattr(inner, "convert_ids_to_tokens"):
         raise InputError(
-            f"a {type(tokenizer).__name__} came as the tokenizer; one of transformers is wanted, "
-            "such as attnflow.models.load(folder) gives. What the package tokenizers made goes "
-            "into PreTrainedTokenizerFast(tokenizer_object=…)"
+            "tokenizer: expected one of transformers, such as attnflow.models.load(folder)"
+            f".tokenizer, got {type(tokenizer).__name__}. Wrap one of the package tokenizers in "
+            "PreTrainedTokenizerFast(tokenizer_object=…)"
         )
     return inner
 
 
 def decoder_of(model: nn.Module) -> nn.Module:
-    """The part of an encoder-decoder that writes; the model itself where it does not say."""
+    """Return the decoder of an encoder-decoder; the model itself without get_decoder."""
     part = getattr(model, "get_decoder", lambda: None)()
     return model if part is None else part
 
 
 def decoder_limit(model: nn.Module) -> int | None:
-    """How many tokens the decoder takes, its start token included; None where it names no limit."""
+    """Return how many tokens the decoder takes, its start token included; None if unlimited."""
     decoder = decoder_of(model)
     own = getattr(getattr(decoder, "config", None), "max_target_positions", None)  # of Whisper
     return own if isinstance(own, int) else token_limit(decoder)

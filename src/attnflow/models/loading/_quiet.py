@@ -1,4 +1,4 @@
-"""Silence from transformers while it loads: what matters comes back as a value or an error."""
+"""Context without messages of transformers; what matters is returned or raised."""
 
 import contextlib
 import logging
@@ -6,16 +6,15 @@ import os
 import warnings
 from collections.abc import Generator
 
-# Without it, transformers has the hub convert a pickle that it was told to load, in a thread that
-# outlives the call.
+# Otherwise transformers asks the hub to convert pickles, in a thread that outlives the call.
 _NO_CONVERSION = "DISABLE_SAFETENSORS_CONVERSION"
 
 
 @contextlib.contextmanager
-def quietly() -> Generator[None]:
-    """No log lines, warnings, progress bars and conversions on the hub; afterwards all as it was.
+def quiet() -> Generator[None]:
+    """Switch off log messages, warnings, progress bars and conversions on the hub.
 
-    For one thread at a time: all of these are settings of the whole program.
+    Not for several threads at a time: these settings are global to the process.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

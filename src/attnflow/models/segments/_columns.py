@@ -1,4 +1,4 @@
-"""Segments: which positions of the input belong together as one column of a rollout."""
+"""Segments: groups of input positions that are the columns of a rollout."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from attnflow.types import Origin, Span
 
 Segments: TypeAlias = "Literal['tokens', 'words', 'lines', 'texts'] | Sequence[Span] | ArrayLike"
 
-# What the texts of segments="texts" are put together with. Chosen here.
-JOINT = "\n"
-# The column of positions that are in no segment: special tokens, and what no span covers.
+# Separator of the texts with segments="texts". Chosen.
+SEPARATOR = "\n"
+# Name of the column of positions in no segment, such as special tokens.
 REST = "[rest]"
-# Characters of a segment that its name shows; so that a table fits a page, chosen by eye.
+# Characters of a segment in the name of its column. Chosen, so that a table fits a page.
 _SHOWN = 40
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """For each position the column of its segment, and the names of the columns."""
+    """The column of each position, and the names of the columns."""
 
-    labels: NDArray[np.int64]  # one a position
+    labels: NDArray[np.int64]  # one per position
     names: tuple[str, ...]
-    settings: dict[str, object]  # the segments for the record, as JSON has them
+    settings: dict[str, object]  # the segments for the settings of the result, valid JSON
 
 
 @dataclass(frozen=True, slots=True)
 class JoinedTexts:
-    """The segments of a prompt that was put together from texts: where each of them lies."""
+    """The segments of a prompt joined from texts: their spans."""
 
     spans: list[Span]
 
@@ -44,56 +44,56 @@ class JoinedTexts:
 def segment_columns(
     segments: Segments | JoinedTexts, tokens: tuple[str, ...], origin: Origin | None, text: str
 ) -> Columns:
-    """Columns for the positions called `tokens`, of a text or an image.
+    """Return the columns for the positions `tokens` of a text or an image.
 
-    Positions that belong to no segment share a last column, so that rows still sum to one.
+    Positions in no segment share a last column, so that rows still sum to one.
     """
     if isinstance(segments, JoinedTexts):
         settings: dict[str, object] = {"segments": "texts", "spans": segments.spans}
-        return _of_spans(segments.spans, _placed(origin), text, settings)
+        return _of_spans(segments.spans, _token_spans(origin), text, settings)
     if isinstance(segments, str):
         settings = {"segments": segments}
         if segments == "tokens":
             return Columns(np.arange(len(tokens)), tokens, settings)
         if segments not in ("words", "lines"):
             raise InputError(
-                f"segments is {segments!r}; use tokens, words, lines or texts, a list of character "
-                "spans (start, end), or for an image an array (rows, columns) of regions"
+                "segments: expected tokens, words, lines or texts, a list of character spans "
+                "(start, end), or for an image an array (rows, columns) of regions, got "
+                f"{segments!r}"
             )
-        placed = _placed(origin)
+        token_spans = _token_spans(origin)
         spans = word_spans(text) if segments == "words" else _line_spans(text)
-        return _of_spans(spans, placed, text, settings, found=True)
+        return _of_spans(spans, token_spans, text, settings, drop_empty=True)
     if origin is not None and origin.grid is not None:
         return _of_regions(segments, origin, len(tokens))
-    placed, spans = _placed(origin), _checked_spans(segments, text)
-    return _of_spans(spans, placed, text, {"segments": spans})
+    token_spans, spans = _token_spans(origin), _checked_spans(segments, text)
+    return _of_spans(spans, token_spans, text, {"segments": spans})
 
 
 def join_texts(texts: Sequence[str]) -> JoinedTexts:
-    """Where each text lies in all of them put together.
+    """Return the span of each text in the joined text.
 
     >>> join_texts(["one", "four"])
     JoinedTexts(spans=[(0, 3), (4, 8)])
     """
     lengths = [len(text) for text in texts]
-    starts = itertools.accumulate((length + len(JOINT) for length in lengths), initial=0)
+    starts = itertools.accumulate((length + len(SEPARATOR) for length in lengths), initial=0)
     return JoinedTexts(
         [(start, start + length) for start, length in zip(starts, lengths, strict=False)]
     )
 
 
-def _placed(origin: Origin | None) -> tuple[Span | None, ...]:
-    """The characters of the tokens."""
+def _token_spans(origin: Origin | None) -> tuple[Span | None, ...]:
     if origin is None or origin.spans is None:
         raise InputError(
-            "segments of a text came, and the characters of the tokens are not known: ready inputs "
-            "came instead of a text, or the tokenizer rewrites it. Pass the text and its tokenizer"
+            "segments of a text need the character spans of the tokens, which are unknown for "
+            "tensors, and for tokenizers that rewrite the text. Pass the text and its tokenizer"
         )
     return origin.spans
 
 
 def _line_spans(text: str) -> list[Span]:
-    """Lines that hold more than white space."""
+    """Return the spans of lines that are not blank."""
     spans: list[Span] = []
     start = 0
     for line in text.splitlines(keepends=True):
@@ -108,78 +108,77 @@ def _checked_spans(segments: object, text: str) -> list[Span]:
         given = list(cast("Iterable[Any]", segments))
     except TypeError as reason:
         raise InputError(
-            f"segments is {segments!r}; a list of character spans is wanted"
+            f"segments: expected a list of character spans, got {segments!r}"
         ) from reason
     spans: list[Span] = []
     for number, span in enumerate(given):
         ends = checks.as_ints(span, f"segment {number}")
         if len(ends) != 2 or not 0 <= ends[0] < ends[1] <= len(text):
             raise InputError(
-                f"segment {number} is {span!r}; a span (start, end) within the text's "
-                f"{len(text)} characters is wanted"
+                f"segment {number}: expected a span (start, end) within the {len(text)} characters "
+                f"of the text, got {span!r}"
             )
         spans.append((ends[0], ends[1]))
     if not spans:
-        raise InputError("segments is empty; give at least one span (start, end)")
+        raise InputError("segments: expected at least one span (start, end), got none")
     order = sorted(range(len(spans)), key=lambda number: spans[number])
     for first, second in itertools.pairwise(order):
         if spans[second][0] < spans[first][1]:
             raise InputError(
-                f"segments {first} {spans[first]} and {second} {spans[second]} overlap; a token "
-                "belongs to one segment, so give spans that do not"
+                f"segments must not overlap, got segment {first} {spans[first]} and segment "
+                f"{second} {spans[second]}"
             )
     return spans
 
 
 def _of_spans(
     spans: list[Span],
-    placed: tuple[Span | None, ...],
+    token_spans: tuple[Span | None, ...],
     text: str,
     settings: dict[str, object],
     *,
-    found: bool = False,
+    drop_empty: bool = False,
 ) -> Columns:
-    """The segment of a token is the one that holds most of its characters, the first of equals.
+    """Assign each token to the first segment that contains most of its characters.
 
-    A segment without any token is refused, or left out if it was `found` and not given: the words
-    after the place where a text was cut off, or characters that the tokenizer drops.
+    A segment without tokens is an error or, with `drop_empty`, left out: it is after the end of a
+    truncated text, or the tokenizer drops its characters.
     """
     starts, ends = np.array(spans).T  # (segment,)
-    labels = np.full(len(placed), len(spans))
-    for position, span in enumerate(placed):
+    labels = np.full(len(token_spans), len(spans))
+    for position, span in enumerate(token_spans):
         if span is not None:
             shared = np.minimum(ends, span[1]) - np.maximum(starts, span[0])
             best = int(shared.argmax())
             if shared[best] > 0:
                 labels[position] = best
     empty = np.setdiff1d(np.arange(len(spans)), labels)
-    if found:
+    if drop_empty:
         kept = np.setdiff1d(np.arange(len(spans)), empty)
         spans = [spans[int(number)] for number in kept]
         labels = np.searchsorted(kept, labels)
     elif empty.size:
         start, end = spans[int(empty[0])]
         raise InputError(
-            f"segment {empty[0]} ({start}, {end}) {_short(text[start:end])!r} holds no token; was "
-            "the text cut off before it?"
+            f"segment {empty[0]} ({start}, {end}) {_short(text[start:end])!r} contains no token. "
+            "If the text was truncated before it, leave it out"
         )
     return _with_rest(labels, [_short(text[start:end]) for start, end in spans], settings)
 
 
 def _of_regions(segments: object, origin: Origin, count: int) -> Columns:
-    """Regions of an image: one whole number a patch, below zero for patches of none."""
+    """Return the columns of regions of an image: an integer per patch, negative for none."""
     grid = origin.grid
-    assert grid is not None  # noqa: S101 (the caller looked)
+    assert grid is not None  # noqa: S101 (checked by the caller)
     regions = np.asarray(segments)
     if regions.shape != (grid.rows, grid.columns) or regions.dtype.kind not in "iu":
         raise InputError(
-            f"segments of an image came with shape {regions.shape} of {regions.dtype}; an array of "
-            f"whole numbers with {grid.rows} rows and {grid.columns} columns is wanted, the region "
-            "of each patch, -1 for none"
+            f"segments: expected integers of shape {(grid.rows, grid.columns)}, the region of each "
+            f"patch or -1, got {regions.dtype} of shape {regions.shape}"
         )
     numbers = np.unique(regions[regions >= 0])
     if not numbers.size:
-        raise InputError("segments names no region; give a number from 0 to at least one patch")
+        raise InputError("segments: expected a region of at least 0 for some patch, got none")
     labels = np.full(count, len(numbers))
     patches = np.searchsorted(numbers, regions.ravel())
     labels[grid.prefix : grid.prefix + grid.size] = np.where(
@@ -195,7 +194,7 @@ def _with_rest(labels: NDArray[np.int64], names: list[str], settings: dict[str, 
 
 
 def _short(text: str) -> str:
-    r"""A name for a segment: its text in one line, cut short.
+    r"""Return the name of a segment: its text in one line, truncated.
 
     >>> _short("one\n two")
     'one two'

@@ -1,4 +1,4 @@
-"""`rollout`: attention rollout during the forward pass, without the matrices."""
+"""`rollout`: attention rollout during the forward pass, without the attention weights."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from attnflow.models._model import unwrap_compiled
 from attnflow.models.capture import capture_attention
 from attnflow.models.inputs import ModelInput, prepare
 from attnflow.models.segments._accumulate import RolloutAccumulator
-from attnflow.models.segments._columns import JOINT, Segments, join_texts
+from attnflow.models.segments._columns import SEPARATOR, Segments, join_texts
 from attnflow.types import TokenAttention
 
 if TYPE_CHECKING:
@@ -30,38 +30,38 @@ def rollout(
     queries: Iterable[int] | int | None = None,
     truncate: bool = False,
 ) -> TokenAttention | list[TokenAttention]:
-    """Attention rollout of a model for an input, computed while the forward pass runs.
+    """Return attention rollout of a model for an input, computed during the forward pass.
 
-    `R(i) = (1 − r) · mean over heads of A(i, head) R(i − 1) + r · R(i − 1)`, where R(0) says which
-    segment each position belongs to. Attention times a matrix is what fused attention computes, so
-    no matrix of attention weights is ever held, and inputs of tens of thousands of tokens fit.
-    Equal to `attnflow.rollout(attend(…))`, whose columns are summed by segment.
+    `R(i) = (1 − r) · mean over heads of A(i, head) R(i − 1) + r · R(i − 1)`, where R(0) is one in
+    the column of each position's segment. Fused attention computes attention times a matrix, so
+    the attention weights are never stored, and inputs of tens of thousands of tokens fit in memory.
+    Equal to `attnflow.rollout(attend(…))` with columns summed by segment.
 
     Parameters
     ----------
     model, tokenizer, target, truncate
         As for `attend`.
     text
-        As for `attend`; with segments="texts" a list of texts that make up one prompt, put together
-        with line breaks, or a list of such lists.
+        As for `attend`; with segments="texts" a list of texts that are joined with line breaks to
+        one prompt, or a list of such lists.
     segments
-        What the columns of the result are: "tokens"; "words"; "lines" of the text; "texts"; spans
-        (start, end) of characters that do not overlap; or, for an image, an array (rows, columns)
-        with the number of the region of each patch, −1 for none. A token belongs to the segment
-        that holds most of it; tokens of no segment share a last column "[rest]". For several texts
-        with spans of their own, a list of lists. Of an encoder-decoder, words, lines and spans run
-        over the source, a line break and the target.
+        The columns of the result: "tokens"; "words"; "lines" of the text; "texts"; character spans
+        (start, end) that do not overlap; or, for an image, an array (rows, columns) with the number
+        of the region of each patch, −1 for none. A token belongs to the segment that contains most
+        of it; tokens in no segment share a last column "[rest]". Pass a list of lists for a list of
+        spans per text. For an encoder-decoder, words, lines and spans refer to the source, a line
+        break and the target.
     residual
         Weight of the residual connection, at least 0 and below 1.
     layers, queries
-        Which layers (1…L) and positions to keep; by default all.
+        The layers (1…L) and positions in the result; by default all.
 
     Notes
     -----
-    With few segments, time is that of a forward pass with values somewhat wider, and memory grows
-    with tokens times segments. For more than 128 columns the heads of a block of queries are
-    averaged first. Models that do not use transformers' attention interface compute their matrices
-    themselves, layer by layer. In half precision the shares are rounded as the model rounds.
+    With few segments, takes little more time than a forward pass, and memory that grows with tokens
+    times segments. For more than 128 columns the heads of a block of queries are averaged first.
+    Models that do not use transformers' attention interface compute the weights of each layer. In
+    half precision the scores are rounded as the model rounds.
     Abnar & Zuidema (2020), https://doi.org/10.18653/v1/2020.acl-main.385
 
     Examples
@@ -76,54 +76,50 @@ def rollout(
     """
     model = unwrap_compiled(model)
     share = checks.as_fraction(residual, "residual")
-    plain, chosen, nested = _prompts(text, segments)
-    inputs = prepare(model, tokenizer, plain, target=target, truncate=truncate)
-    rolling = RolloutAccumulator(
-        model, inputs, chosen, each=nested, residual=share, layers=layers, queries=queries
+    joined, checked, nested = _prompts(text, segments)
+    inputs = prepare(model, tokenizer, joined, target=target, truncate=truncate)
+    accumulator = RolloutAccumulator(
+        model, inputs, checked, nested=nested, residual=share, layers=layers, queries=queries
     )
-    capture_attention(model, inputs.forward, rolling.receive, fused=True)
-    found = rolling.results()
-    return found[0] if rolling.inputs.single else found
+    capture_attention(model, inputs.forward, accumulator.receive, fused=True)
+    found = accumulator.results()
+    return found[0] if accumulator.inputs.single else found
 
 
 def _prompts(text: Any, segments: Any) -> tuple[Any, list[Any], bool]:
-    """Texts as `attend` takes them, segments, and whether there are segments for each text."""
+    """Return text for `prepare`, the segments, and whether they are nested: one for each text."""
     if isinstance(segments, str) and segments == "texts":
         several, prompts = _texts(text)
-        whole = [JOINT.join(parts) for parts in prompts]
-        return whole if several else whole[0], [join_texts(parts) for parts in prompts], True
+        joined = [SEPARATOR.join(parts) for parts in prompts]
+        return joined if several else joined[0], [join_texts(parts) for parts in prompts], True
     nested = isinstance(text, list | tuple) and _is_nested(segments)
     return text, list(segments) if nested else [segments], nested
 
 
 def _texts(text: Any) -> tuple[bool, list[list[str]]]:
-    """Whether several prompts came, and the texts that make up each of them."""
+    """Return whether there are several prompts, and the texts of each."""
     if not isinstance(text, list | tuple) or not text:
         raise InputError(
-            f'segments="texts" came with a {type(text).__name__}; a list of texts that make up the '
-            "prompt is wanted"
+            f'segments="texts" needs a list of the texts of a prompt, got {text!r:.40}'
         )
     several = all(isinstance(parts, list | tuple) and parts for parts in text)
     if not several and any(isinstance(parts, list | tuple) for parts in text):
         raise InputError(
-            'segments="texts" came with a list of texts and lists, or an empty list; give the '
-            "texts of one prompt, or for several prompts one list of texts each"
+            'segments="texts" needs a list of texts, or one list for each prompt, got texts and '
+            "lists, or an empty list"
         )
     prompts = [list(parts) for parts in (text if several else [text])]
     for part in (part for parts in prompts for part in parts):
         if not isinstance(part, str) or not part.strip():
-            raise InputError(
-                f"{part!r} came among the texts of a prompt; texts with at least one word are "
-                "wanted"
-            )
+            raise InputError(f"expected texts with at least one word in a prompt, got {part!r}")
     return several, prompts
 
 
 def _is_nested(segments: Any) -> bool:
-    """Whether these are lists of spans, one for each text, and not spans."""
+    """Return whether these are lists of spans, one for each text, and not spans."""
     return (
         isinstance(segments, list | tuple)
         and bool(segments)
-        and all(isinstance(each, list | tuple) for each in segments)
-        and all(isinstance(span, list | tuple) for each in segments for span in each)
+        and all(isinstance(spans, list | tuple) for spans in segments)
+        and all(isinstance(span, list | tuple) for spans in segments for span in spans)
     )

@@ -120,7 +120,7 @@ class Jobs:
         self._by_key[key] = job
         self._all.add(job)
         job.task = asyncio.create_task(self._run(job))
-        # asyncio warns of exceptions that nobody retrieves, as those of a cancelled job.
+        # asyncio warns about exceptions that are not retrieved, as those of a cancelled job.
         job.task.add_done_callback(lambda task: task.cancelled() or task.exception())
         return job
 

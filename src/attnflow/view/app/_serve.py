@@ -134,7 +134,7 @@ def server_config(
         http=_protocol_with_head_timeout(head_seconds),
         ws="none",
         log_level="warning",
-        access_log=False,  # who asked what is private
+        access_log=False,  # requests are private
         server_header=False,
         limit_concurrency=connections,
         timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
