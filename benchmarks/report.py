@@ -33,7 +33,7 @@ def document(title: str, introduction: str, sections: Sequence[Section]) -> str:
     """The whole report, the summary first."""
     findings = [finding for section in sections for finding in section.findings]
     summary = table(
-        ["what", "attnflow", "beside it", "wanted at least"],
+        ["what", "attnflow", "compared with", "required"],
         [[f.what, f.attnflow, f.beside, f.floor] for f in findings],
     )
     parts = [f"# {title}", introduction, "## Summary", summary]
@@ -46,7 +46,7 @@ def for_readme(sections: Sequence[Section]) -> str:
     """The summary without the floors."""
     findings = [finding for section in sections for finding in section.findings]
     return table(
-        ["what", "attnflow", "beside it"], [[f.what, f.attnflow, f.beside] for f in findings]
+        ["what", "attnflow", "compared with"], [[f.what, f.attnflow, f.beside] for f in findings]
     )
 
 

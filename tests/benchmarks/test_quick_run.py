@@ -71,7 +71,7 @@ def test_the_report_names_no_host_and_no_folder(quick_run: tuple[str, str]) -> N
 
 def test_the_table_for_the_readme_is_printed(quick_run: tuple[str, str]) -> None:
     _, printed = quick_run
-    assert printed.startswith("| what | attnflow | beside it |\n")
+    assert printed.startswith("| what | attnflow | compared with |\n")
     assert "flow, all layers and pairs, 8 tokens, 3 layers" in printed
 
 

@@ -92,10 +92,10 @@ def test_the_card_has_natural_sentences_and_of_0_to_5_attractors(
     assert {key[0] for key in card if len(key) == 2} == {"0", "1", "2", "3", "4", "5"}
 
 
-def test_the_settings_of_the_card_are_the_default_recipe() -> None:
+def test_the_settings_of_the_card_are_those_of_its_recipe() -> None:
     text = (SHIPPED / "README.md").read_text("utf-8")
-    stored = dict(re.findall(r"^\| ([a-z_.]+) \| ([\d.]+) \|$", text, re.MULTILINE))
-    recipe = paper.Recipe().to_dict()
+    stored = dict(re.findall(r"^\| ([a-z0-9_.]+) \| ([\d.]+|None) \|$", text, re.MULTILINE))
+    recipe = paper.ACCURATE_RECIPE.to_dict()
     for name in ("mix", "augmentation"):
         recipe |= {f"{name}.{key}": value for key, value in recipe.pop(name).items()}
     assert {name: stored[name] for name in recipe} == {n: str(v) for n, v in recipe.items()}
