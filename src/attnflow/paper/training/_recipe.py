@@ -87,8 +87,8 @@ class Recipe:
     """
 
     seed: int = 0
-    epochs: int = 40
-    batch_size: int = 128
+    epochs: int = 30
+    batch_size: int = 64
     learning_rate: float = 1e-3
     warmup_steps: int = 300
     cooldown_ratio: float = 0.35
@@ -102,10 +102,10 @@ class Recipe:
     visible_padding: int = 8
     mask_prob: float = 0.0
     mlm_weight: float = 0.0
-    ema_decay: float = 0.998
+    ema_decay: float = 0.999
     init_std: float | None = 0.05
     embedding_std: float = 0.05
-    mix: Mix = field(default_factory=Mix)
+    mix: Mix = field(default_factory=lambda: Mix(attractors=0.6))
     augmentation: Augmentation = field(default_factory=Augmentation)
 
     def __post_init__(self) -> None:
@@ -133,6 +133,7 @@ class Recipe:
 # Little dropout, no teacher, masked language modelling: a more accurate model.
 ACCURATE_RECIPE = Recipe(
     epochs=18,
+    batch_size=128,
     attn_dropout=0.0,
     resid_dropout=0.1,
     embd_dropout=0.1,
@@ -143,8 +144,10 @@ ACCURATE_RECIPE = Recipe(
     visible_padding=0,
     mask_prob=0.1,
     mlm_weight=0.3,
+    ema_decay=0.998,
     init_std=None,
     embedding_std=0.1,
+    mix=Mix(),
 )
 
 # For a few thousand generated sentences: takes a minute or two.
