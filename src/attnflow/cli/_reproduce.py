@@ -253,6 +253,8 @@ class _Command:
         subject: bool = False,
     ) -> None:
         """Compute a table, write it and print it."""
+        if self.models and self.model is not None:
+            raise wrong("--model", "has no meaning with --models")
         if self.out is not None:
             try:
                 _ = check_table_path(self.out)
