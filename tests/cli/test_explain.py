@@ -5,6 +5,7 @@ import os
 import re
 import sys
 from collections.abc import Callable
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +100,44 @@ def test_importance_is_of_the_given_target(run: Run) -> None:
     assert (own["target_name"], other["target_name"]) == ("singular", "plural")
     assert own["input_score"] + other["input_score"] == pytest.approx(1)
     assert "importance is for plural" in run("explain", TEXT, "--target", "1").stdout
+
+
+def test_every_setting_of_explain_is_an_option(run: Run) -> None:
+    shown = run("explain", "--help").stdout
+    ours = {"model", "tokenizer", "text", "progress"}
+    settings = {"method" if name == "methods" else name for name in signature(explain).parameters}
+    missing = [
+        name for name in settings - ours if not re.search(rf"--{name.replace('_', '-')}\b", shown)
+    ]
+    assert missing == []
+
+
+def test_the_batch_size_is_passed_on(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: dict[str, Any] = {}
+
+    def spied(*arguments: Any, **settings: Any) -> Any:
+        given.update(settings)
+        return explain(*arguments, **settings)
+
+    monkeypatch.setattr("attnflow.cli._explain.explain", spied)
+    assert _document(run("explain", TEXT, "--batch-size", 2, "--json"))["tokens"] == TOKENS
+    assert (given["batch_size"], given["replace"]) == (2, None)
+
+
+def test_the_note_on_unknown_words_knows_the_token_that_replaced_them(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded = paper.load()
+    zero = "their blank-out is 0"
+    monkeypatch.setattr("attnflow.cli._explain.loaded_model", lambda *_: loaded)
+    assert zero in run("explain", "The qwertyish key").stderr
+    assert zero in run("explain", "The qwertyish key", "--replace", "unk").stderr
+    number = loaded.tokenizer.unk_token_id
+    assert zero in run("explain", "The qwertyish key", "--replace", number).stderr
+    loaded.model.config.blank_token_id = loaded.tokenizer.pad_token_id
+    said = run("explain", "The qwertyish key").stderr
+    assert "not in the model's vocabulary: qwertyish" in said
+    assert zero not in said
 
 
 def test_unknown_words_are_shown_as_such(run: Run) -> None:

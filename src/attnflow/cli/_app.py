@@ -10,6 +10,7 @@ from attnflow.cli._attend import attend
 from attnflow.cli._compute import compute
 from attnflow.cli._explain import explain_command
 from attnflow.cli._generate import generate
+from attnflow.cli._model_options import needs
 from attnflow.cli._reproduce import app as reproduce_app
 from attnflow.cli._serve import serve_command
 from attnflow.cli._train import app as train_app
@@ -46,11 +47,11 @@ class _Command(TyperCommand):
 
 
 _ = app.command(cls=_Command)(compute)
-_ = app.command(cls=_Command)(attend)
+_ = app.command(cls=_Command, epilog=needs("models"))(attend)
 _ = app.command(cls=_Command)(generate)
-_ = app.command("explain", cls=_Command)(explain_command)
-_ = app.command(cls=_Command)(view)
-_ = app.command("serve", cls=_Command)(serve_command)
+_ = app.command("explain", cls=_Command, epilog=needs("models"))(explain_command)
+_ = app.command(cls=_Command, epilog=needs("models"))(view)
+_ = app.command("serve", cls=_Command, epilog=needs("models", "serve"))(serve_command)
 app.add_typer(reproduce_app)
 app.add_typer(train_app)
 

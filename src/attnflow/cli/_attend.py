@@ -85,7 +85,7 @@ def attend(
     """Write the attention of a model for a text, for `attnflow compute`.
 
     The text is TEXT, or the standard input (-), or --file; or many, one a line of --batch-file.
-    Files are read as UTF-8. Needs the packages of `pip install "attnflow[models]"`.
+    Files are read as UTF-8.
     """
     if sum(given is not None for given in (text, file, batch_file)) != 1:
         raise wrong("TEXT", "expected one of TEXT, - for standard input, --file and --batch-file")

@@ -75,8 +75,7 @@ def serve_command(
     """Explain texts in the browser: the interactive page as a local web app.
 
     Type a sentence, choose one of the models, look, and share the link. Other programs can use the
-    app too: the address /docs of the app describes its HTTP API. Ctrl-C stops it. Needs the
-    packages of `pip install "attnflow[serve]"`.
+    app too: the address /docs of the app describes its HTTP API. Ctrl-C stops it.
     """
     limits = Limits(
         characters=max_characters,

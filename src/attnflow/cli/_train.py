@@ -10,6 +10,7 @@ import typer
 
 from attnflow.cli._data import Data, read_splits
 from attnflow.cli._exit_codes import exit_codes
+from attnflow.cli._model_options import needs
 from attnflow.cli._options import wrong
 from attnflow.cli._train_bar import train_bar
 from attnflow.paper import (
@@ -34,7 +35,7 @@ def models() -> None:
     """Train a model of the paper."""
 
 
-@app.command("verb-number")
+@app.command("verb-number", epilog=needs("models"))
 @exit_codes()
 def verb_number(
     *,
@@ -95,7 +96,7 @@ def verb_number(
     """Train the verb-number model of the paper: is the next verb singular or plural?
 
     Every epoch writes a checkpoint, and Ctrl-C writes one before it stops. The same command resumes
-    the run and ends with the same model. Needs the extra `models`.
+    the run and ends with the same model.
     """
     given = {"seed": seed, "epochs": epochs, "attn_dropout": attention_dropout}
     settings = replace(
