@@ -85,6 +85,29 @@ def test_the_table_shows_a_line_for_each_token_and_the_correlations(run: Run) ->
     assert any(line.startswith("blank-out") for line in lines)
 
 
+@pytest.mark.parametrize(
+    ("columns", "longest", "bar"),
+    [("100", 80, 6), ("80", 80, 6), ("70", 68, 3), ("60", 58, 0), ("40", 58, 0), ("1", 58, 0),
+     ("0", 80, 6), ("wide", 80, 6), ("-3", 80, 6), (None, 80, 6)],
+)  # fmt: skip
+def test_bars_get_shorter_on_a_narrow_terminal_and_names_and_numbers_stay(
+    run: Run, monkeypatch: pytest.MonkeyPatch, columns: str | None, longest: int, bar: int
+) -> None:
+    if columns is None:
+        monkeypatch.delenv("COLUMNS")
+    else:
+        monkeypatch.setenv("COLUMNS", columns)
+    # Where the variable says nothing, this terminal must not either.
+    monkeypatch.setattr("os.get_terminal_size", lambda *_: os.terminal_size((0, 0)))
+    lines = run("explain", TEXT).stdout.splitlines()
+    rows = lines[4:11]
+    assert [row.split()[0] for row in rows] == TOKENS
+    assert [len(re.findall(r"\b[01]\.\d{3}\b", row)) for row in rows] == [5] * 7
+    assert max(map(len, lines[3:11])) == longest
+    assert max(len(found) for row in rows for found in re.findall("█*", row)) == bar
+    assert [len(re.findall(r"-?[01]\.\d\d\b", row)) for row in lines[13:15]] == [3, 3]
+
+
 def test_layer_query_and_methods_can_be_chosen(run: Run) -> None:
     options = ["--layer", 2, "--query", 6, "--method", "flow", "--method", "raw", "--json"]
     document = _document(run("explain", TEXT, *options))

@@ -8,11 +8,11 @@ from typing import Annotated, TypeAlias
 import typer
 
 from attnflow import paper, plot
+from attnflow._internal.display import printable
 from attnflow.cli._exit_codes import exit_codes
 from attnflow.cli._loading import loaded_model, loading, naming_options
 from attnflow.cli._model_options import AllowPickle, Device, RemoteCode
 from attnflow.cli._options import wrong
-from attnflow.cli._table import printable
 from attnflow.cli._texts import encodable
 from attnflow.errors import InputError
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import typer
 
-from attnflow.cli._table import printable
+from attnflow._internal.display import printable
 from attnflow.evaluate import Explanation
 from attnflow.types import Attention, EncoderDecoderAttention, describe_sinks
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 import typer
 
 from attnflow import paper
+from attnflow._internal.display import format_number
 from attnflow.cli._data import Data, read_splits
 from attnflow.cli._exit_codes import exit_codes
 from attnflow.cli._figures import Model, figure_1, figure_2, figure_3, figure_4
@@ -198,7 +199,7 @@ def gradient_sum(
         f"largest |sum| / norm in float64  {found.float64:.1e}: {about}\n"
         f"largest |sum| / norm in float32  {found.float32:.1e}\n"
         f"rank correlation of |sum| in float32 with the norm, mean over sentences  "
-        f"{found.correlation:.2f}"
+        f"{format_number(found.correlation, 2)}"
     )
 
 

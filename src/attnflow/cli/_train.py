@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from attnflow._internal.display import format_number
 from attnflow.cli._data import Data, read_splits
 from attnflow.cli._exit_codes import exit_codes
 from attnflow.cli._model_options import needs
@@ -176,7 +177,7 @@ def _report(
         "README.md with all accuracies, and checkpoint.safetensors, which is only for resuming"
     )
     parts = [
-        f"{accuracy.distinct:.4f} on {accuracy.count} {name} prefixes"
+        f"{format_number(accuracy.distinct, 4)} on {accuracy.count} {name} prefixes"
         for name, accuracy in (
             ("validation", accuracies.validation),
             ("test", accuracies.test),
