@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal, TypeAlias
 import typer
 
 from attnflow import models
-from attnflow.cli._exit_codes import exit_codes
 from attnflow.cli._loading import loaded_model, loading, naming_options
 from attnflow.cli._model_options import AllowPickle, Device, RemoteCode, Text, TextFile, Truncate
 from attnflow.cli._notes import print_note, print_sinks_note
@@ -25,7 +24,6 @@ _REMEDY = "--heads mean, a shorter text or a smaller --batch-size"
 _BATCH_SIZE = 8  # chosen: the attention of 8 texts of 128 tokens takes 75 MB at BERT-base size
 
 
-@exit_codes()
 def attend(
     model: Annotated[
         str,

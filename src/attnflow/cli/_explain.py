@@ -5,7 +5,6 @@ from typing import Annotated, cast
 
 import typer
 
-from attnflow.cli._exit_codes import exit_codes
 from attnflow.cli._explanation_table import explanation_table
 from attnflow.cli._loading import SHIPPED, loaded_model, loading, naming_options
 from attnflow.cli._model_options import (
@@ -30,7 +29,6 @@ from attnflow.evaluate import explain, explanation_document, unknown_words
 from attnflow.types import METHODS, Method
 
 
-@exit_codes()
 def explain_command(
     text: Text = None,
     *,

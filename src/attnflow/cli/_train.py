@@ -10,7 +10,7 @@ import typer
 
 from attnflow._internal.display import format_number
 from attnflow.cli._data import Data, read_splits
-from attnflow.cli._exit_codes import exit_codes
+from attnflow.cli._exit_codes import Command
 from attnflow.cli._model_options import needs
 from attnflow.cli._options import wrong
 from attnflow.cli._train_bar import train_bar
@@ -36,8 +36,7 @@ def models() -> None:
     """Train a model of the paper."""
 
 
-@app.command("verb-number", epilog=needs("models"))
-@exit_codes()
+@app.command("verb-number", cls=Command, epilog=needs("models"))
 def verb_number(
     *,
     out: Annotated[
@@ -116,13 +115,13 @@ def verb_number(
                 on_step=bar.step,
                 on_epoch=bar.epoch,
             )
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
         options: dict[str, object] = {"--data": data, "--out": out, "--recipe": recipe}
         options |= {"--teacher": teacher, "--attention-dropout": attention_dropout}
         options |= {"--seed": seed or None, "--epochs": epochs}
         options["--threads"] = None if threads == 1 else threads
-        typer.echo(_how_to_resume(out, options, as_json=as_json), err=True)
-        raise
+        line = _how_to_resume(out, options, as_json=as_json)
+        raise KeyboardInterrupt(line) from interrupt
     _report(out, data, settings, result, as_json=as_json)
 
 

@@ -9,7 +9,6 @@ import typer
 
 from attnflow import models
 from attnflow._internal import storage
-from attnflow.cli._exit_codes import exit_codes
 from attnflow.cli._loading import loaded_model, loading, naming_options
 from attnflow.cli._model_options import (
     AllowPickle,
@@ -46,7 +45,6 @@ _KINDS: dict[str, type[EncoderDecoderAttention | AttentionGraph | TokenAttention
 }
 
 
-@exit_codes()
 def view(
     shown: Annotated[
         str | None,
