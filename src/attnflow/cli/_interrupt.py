@@ -62,7 +62,7 @@ def exit_now() -> None:
     """End the process: modules imported by half may crash, and threads run on, at a normal exit."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(Exception):
-            stream.flush()
+            _ = stream.flush()
     os._exit(_INTERRUPTED)
 
 
