@@ -15,24 +15,24 @@ from attnflow.errors import (
     SolverError,
     UnsupportedModelError,
 )
-from attnflow.maxflow import MaxFlow
-from attnflow.methods import flow, max_flow, raw, rollout
-from attnflow.types import (
-    Attention,
-    AttentionGraph,
-    EncoderDecoderAttention,
-    Grid,
-    Importance,
-    Origin,
-    Sink,
-    TokenAttention,
-    random_attention,
-)
 
 if TYPE_CHECKING:
     from attnflow import evaluate, importance, models, paper, plot, view
     from attnflow.evaluate import Explanation, explain
+    from attnflow.maxflow import MaxFlow
+    from attnflow.methods import flow, max_flow, raw, rollout
     from attnflow.models import attend, load
+    from attnflow.types import (
+        Attention,
+        AttentionGraph,
+        EncoderDecoderAttention,
+        Grid,
+        Importance,
+        Origin,
+        Sink,
+        TokenAttention,
+        random_attention,
+    )
 
 
 __all__ = [
@@ -68,21 +68,29 @@ __all__ = [
     "view",
 ]
 
-# Imported when first used, because they need optional packages (PEP 562).
-_LAZY_PACKAGES = frozenset({"evaluate", "importance", "models", "paper", "plot", "view"})
-_LAZY_NAMES = {
-    "Explanation": "evaluate",
-    "attend": "models",
-    "explain": "evaluate",
-    "load": "models",
+# Imported when first used (PEP 562): some need optional packages, and the command handles Ctrl-C
+# before NumPy is imported.
+_LAZY = {
+    "evaluate": "Explanation explain",
+    "importance": "",
+    "maxflow": "MaxFlow",
+    "methods": "flow max_flow raw rollout",
+    "models": "attend load",
+    "paper": "",
+    "plot": "",
+    "types": "Attention AttentionGraph EncoderDecoderAttention Grid Importance Origin Sink "
+    "TokenAttention random_attention",
+    "view": "",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LAZY_PACKAGES:
+    if name in _LAZY:
         return importlib.import_module(f"attnflow.{name}")
-    if name in _LAZY_NAMES:
-        return getattr(importlib.import_module(f"attnflow.{_LAZY_NAMES[name]}"), name)
+    for package, names in _LAZY.items():
+        if name in names.split():
+            value = getattr(importlib.import_module(f"attnflow.{package}"), name)
+            return globals().setdefault(name, value)
     raise AttributeError(f"module 'attnflow' has no attribute {name!r}")
 
 

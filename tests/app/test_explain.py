@@ -1,5 +1,6 @@
 """POST /api/explain: what good and bad input gives."""
 
+import inspect
 import json
 from collections.abc import Callable
 from typing import Any
@@ -56,6 +57,39 @@ def test_settings_are_those_of_the_request(client: Client) -> None:
     assert settings["blank_out"]["replace"] == "pad"
 
 
+def test_the_settings_of_a_request_are_those_of_explain() -> None:
+    ours = {
+        "model",
+        "tokenizer",
+        "batch_size",
+        "threads",
+        "progress",
+    }  # of the app, not of a client
+    settings = set(inspect.signature(explain).parameters) - ours
+    assert set(ExplainRequest.model_fields) == settings | {"model", "page"}
+
+
+def test_methods_can_be_chosen_with_and_without_the_page(client: Client) -> None:
+    asked = {"text": TEXT, "methods": ["flow", "raw"]}
+    app = client()
+    assert [*app.post("/api/explain", json=asked).json()["scores"]] == ["flow", "raw"]
+    assert app.post("/api/explain", json={**asked, "page": True}).json()["page"]
+
+
+def test_a_long_text_is_cut_off_on_request(client: Client) -> None:
+    asked = {"text": "the " * 70, "truncate": True}
+    assert len(client().post("/api/explain", json=asked).json()["tokens"]) == 64
+    error = _error(client(tokens=20).post("/api/explain", json=asked), 422)
+    assert error["code"] == "too_many_tokens"
+
+
+def test_a_blanked_out_token_is_replaced_by_the_models_own_blank(client: Client) -> None:
+    loaded = paper.load()
+    loaded.model.config.blank_token_id = loaded.tokenizer.pad_token_id
+    settings = client({"own": loaded}).post("/api/explain", json={"text": TEXT}).json()["settings"]
+    assert settings["blank_out"]["replaced_by"] == loaded.tokenizer.pad_token
+
+
 def test_the_first_model_is_the_default(client: Client, verb_number: Loaded) -> None:
     app = client({"one": verb_number, "two": paper.load()})
     assert app.post("/api/explain", json={"text": TEXT}).json()["model"] == "one"
@@ -81,6 +115,10 @@ def test_the_first_model_is_the_default(client: Client, verb_number: Loaded) -> 
         ),
         ({"text": TEXT, "layer": 7}, "input", "layers must be 1 to 6"),
         ({"text": TEXT, "query": 7}, "input", "7"),
+        ({"text": TEXT, "position": 2}, "input", "position"),
+        ({"text": TEXT, "methods": []}, "invalid", "methods: "),
+        ({"text": TEXT, "methods": ["gradient"]}, "invalid", "methods"),
+        ({"text": TEXT, "truncate": 1}, "invalid", "truncate: "),
         ({"text": TEXT, "target": "neither"}, "input", "neither"),
         ({"text": TEXT, "replace": "nothing"}, "input", "nothing"),
         ({"text": ""}, "input", "expected a text with at least one word"),

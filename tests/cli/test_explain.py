@@ -5,6 +5,7 @@ import os
 import re
 import sys
 from collections.abc import Callable
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,29 @@ def test_the_table_shows_a_line_for_each_token_and_the_correlations(run: Run) ->
     assert any(line.startswith("blank-out") for line in lines)
 
 
+@pytest.mark.parametrize(
+    ("columns", "longest", "bar"),
+    [("100", 80, 6), ("80", 80, 6), ("70", 68, 3), ("60", 58, 0), ("40", 58, 0), ("1", 58, 0),
+     ("0", 80, 6), ("wide", 80, 6), ("-3", 80, 6), (None, 80, 6)],
+)  # fmt: skip
+def test_bars_get_shorter_on_a_narrow_terminal_and_names_and_numbers_stay(
+    run: Run, monkeypatch: pytest.MonkeyPatch, columns: str | None, longest: int, bar: int
+) -> None:
+    if columns is None:
+        monkeypatch.delenv("COLUMNS")
+    else:
+        monkeypatch.setenv("COLUMNS", columns)
+    # Where the variable says nothing, this terminal must not either.
+    monkeypatch.setattr("os.get_terminal_size", lambda *_: os.terminal_size((0, 0)))
+    lines = run("explain", TEXT).stdout.splitlines()
+    rows = lines[4:11]
+    assert [row.split()[0] for row in rows] == TOKENS
+    assert [len(re.findall(r"\b[01]\.\d{3}\b", row)) for row in rows] == [5] * 7
+    assert max(map(len, lines[3:11])) == longest
+    assert max(len(found) for row in rows for found in re.findall("█*", row)) == bar
+    assert [len(re.findall(r"-?[01]\.\d\d\b", row)) for row in lines[13:15]] == [3, 3]
+
+
 def test_layer_query_and_methods_can_be_chosen(run: Run) -> None:
     options = ["--layer", 2, "--query", 6, "--method", "flow", "--method", "raw", "--json"]
     document = _document(run("explain", TEXT, *options))
@@ -99,6 +123,44 @@ def test_importance_is_of_the_given_target(run: Run) -> None:
     assert (own["target_name"], other["target_name"]) == ("singular", "plural")
     assert own["input_score"] + other["input_score"] == pytest.approx(1)
     assert "importance is for plural" in run("explain", TEXT, "--target", "1").stdout
+
+
+def test_every_setting_of_explain_is_an_option(run: Run) -> None:
+    shown = run("explain", "--help").stdout
+    ours = {"model", "tokenizer", "text", "progress"}
+    settings = {"method" if name == "methods" else name for name in signature(explain).parameters}
+    missing = [
+        name for name in settings - ours if not re.search(rf"--{name.replace('_', '-')}\b", shown)
+    ]
+    assert missing == []
+
+
+def test_the_batch_size_is_passed_on(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: dict[str, Any] = {}
+
+    def spied(*arguments: Any, **settings: Any) -> Any:
+        given.update(settings)
+        return explain(*arguments, **settings)
+
+    monkeypatch.setattr("attnflow.cli._explain.explain", spied)
+    assert _document(run("explain", TEXT, "--batch-size", 2, "--json"))["tokens"] == TOKENS
+    assert (given["batch_size"], given["replace"]) == (2, None)
+
+
+def test_the_note_on_unknown_words_knows_the_token_that_replaced_them(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded = paper.load()
+    zero = "their blank-out is 0"
+    monkeypatch.setattr("attnflow.cli._explain.loaded_model", lambda *_: loaded)
+    assert zero in run("explain", "The qwertyish key").stderr
+    assert zero in run("explain", "The qwertyish key", "--replace", "unk").stderr
+    number = loaded.tokenizer.unk_token_id
+    assert zero in run("explain", "The qwertyish key", "--replace", number).stderr
+    loaded.model.config.blank_token_id = loaded.tokenizer.pad_token_id
+    said = run("explain", "The qwertyish key").stderr
+    assert "not in the model's vocabulary: qwertyish" in said
+    assert zero not in said
 
 
 def test_unknown_words_are_shown_as_such(run: Run) -> None:

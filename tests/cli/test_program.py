@@ -8,6 +8,7 @@ import pytest
 from typer.testing import Result
 
 import attnflow as af
+from attnflow._internal.optional import install_command
 
 Run = Callable[..., Result]
 
@@ -23,6 +24,15 @@ def test_help_describes_the_command(run: Run, command: list[str]) -> None:
     assert result.stdout.strip().startswith("Usage: ")
     assert "--help" in result.stdout
     assert run(*command, "-h").stdout == result.stdout
+
+
+@pytest.mark.parametrize("command", ["attend", "explain", "view", "serve", "train verb-number"])
+def test_help_names_the_command_that_installs_what_is_needed(run: Run, command: str) -> None:
+    shown = run(*command.split(), "--help").stdout
+    assert install_command("models") in shown
+    assert "attnflow[" not in shown
+    if command == "serve":
+        assert install_command("models", "serve") in shown
 
 
 def test_the_help_on_out_names_everything_in_the_file(run: Run) -> None:

@@ -60,7 +60,6 @@ def test_several_models_are_averaged(run: Run, tmp_path: Path) -> None:
     [
         (["--as-published", "--replace", "unk"], "--as-published"),
         (["folder"], "several folders go after --models"),
-        (["--models", "nowhere"], "the folder nowhere does not exist"),
         (["--models", "nowhere", "nowhere"], "got nowhere twice"),
         (["--models", "a", "b", "--model", "c"], "has no meaning with --models"),
     ],
@@ -69,6 +68,12 @@ def test_options_that_contradict_are_errors(run: Run, options: list[str], messag
     result = run("reproduce", "table-1", *FEW, *options)
     assert result.exit_code == 2
     assert message in result.stderr
+
+
+def test_a_folder_of_a_model_that_does_not_exist_is_an_error(run: Run) -> None:
+    result = run("reproduce", "table-1", *FEW, "--models", "nowhere")
+    assert result.exit_code != 0
+    assert "the folder nowhere does not exist" in result.stderr
 
 
 def test_the_gradient_sum_is_shown_to_be_rounding(run: Run) -> None:

@@ -116,6 +116,29 @@ def test_only_a_terminal_cuts_a_wide_table(tmp_path: Path, on_terminal: OnTermin
     assert len(piped.stdout.splitlines()[2].split()) == 1 + 40
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    ["compute {} --method raw", "compute {} --method flow --json", "explain key",
+     "explain - --json", "reproduce table-1", "reproduce gradient-sum"],
+)  # fmt: skip
+def test_a_closed_stdout_is_an_error_before_any_work(attention_file: Path, arguments: str) -> None:
+    command = f'"{COMMAND}" {arguments.format(attention_file)} >&-'
+    result = subprocess.run(["/bin/sh", "-c", command], stderr=subprocess.PIPE, check=False)
+    assert result.returncode == 1
+    assert result.stderr.startswith(b"error: standard output is closed; ")
+    assert result.stderr.count(b"\n") == 1
+
+
+def test_a_closed_stdout_does_not_matter_to_a_result_in_a_file(
+    attention_file: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "scores.npz"
+    command = f'"{COMMAND}" compute "{attention_file}" --method raw --out "{out}" >&-'
+    result = subprocess.run(["/bin/sh", "-c", command], stderr=subprocess.PIPE, check=True)
+    assert result.stderr == b""
+    assert af.TokenAttention.load(out).method == "raw"
+
+
 def test_a_closed_stderr_does_not_lose_the_result(attention_file: Path, tmp_path: Path) -> None:
     out = tmp_path / "scores.npz"
     command = f'"{COMMAND}" compute "{attention_file}" --method flow --out "{out}" 2>&-'

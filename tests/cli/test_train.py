@@ -149,6 +149,7 @@ def test_ctrl_c_saves_and_the_same_command_resumes_and_ends_with_the_same_model(
         rest = process.stderr.read()
     assert process.returncode == 130
     assert "interrupted; the run is saved. To resume: " in rest
+    assert rest.count("interrupted") == 1
     assert f"attnflow train verb-number --out '{stopped}'" in rest
     assert "Traceback" not in rest
     assert [path.name for path in stopped.iterdir()] == ["checkpoint.safetensors"]

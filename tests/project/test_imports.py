@@ -65,7 +65,17 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
 
 def test_help_needs_typer_alone() -> None:
-    assert _loaded_after("import attnflow.cli") == ["typer"]
+    assert _loaded_after("import attnflow.cli._app") == ["typer"]
+
+
+def test_the_command_handles_ctrl_c_before_anything_slow_is_imported() -> None:
+    assert _loaded_after("import attnflow.cli, sys; assert 'numpy' not in sys.modules") == []
+
+
+def test_a_lazy_name_is_looked_up_once() -> None:
+    code = "import attnflow as af; assert 'flow' not in vars(af)\n"
+    code += "assert af.types.Attention is af.Attention; from attnflow import *\n"
+    assert _loaded_after(code + "assert flow is vars(af)['flow'] is af.methods.flow") == []
 
 
 def test_a_loaded_package_would_be_seen() -> None:

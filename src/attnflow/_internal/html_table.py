@@ -6,6 +6,8 @@ from html import escape
 import numpy as np
 from numpy.typing import NDArray
 
+from attnflow._internal.display import format_number
+
 # Chosen so that tables fit the page of a notebook.
 _MAX_ROWS, _MAX_COLUMNS, _MAX_NAMES = 10, 10, 20
 
@@ -41,7 +43,7 @@ def score_table(
     """
     more = ["…"] if len(tokens) > _MAX_COLUMNS else []
     shown = zip(queries[:_MAX_ROWS], scores[:_MAX_ROWS, :_MAX_COLUMNS], strict=True)
-    rows = [[query, *(f"{score:.3f}" for score in row), *more] for query, row in shown]
+    rows = [[query, *map(format_number, row), *more] for query, row in shown]
     below = [["…"]] if len(queries) > _MAX_ROWS else []
     return html_table(caption, ["query", *tokens[:_MAX_COLUMNS], *more], rows + below)
 

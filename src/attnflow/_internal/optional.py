@@ -27,7 +27,15 @@ def require(*packages: str, need: str, extra: str) -> None:
     """
     for package in packages:
         if importlib.util.find_spec(package) is None:
-            requirements = " ".join(f'"{requirement}"' for requirement in EXTRAS[extra])
             raise MissingDependencyError(
-                f"{need} {package}, which is not installed; run pip install {requirements}"
+                f"{need} {package}, which is not installed; run {install_command(extra)}"
             )
+
+
+def install_command(*extras: str) -> str:
+    """Return the command that installs the packages of some extras, wherever attnflow comes from.
+
+    >>> install_command("plot", "view")
+    'pip install "matplotlib>=3.10" "anywidget>=0.9"'
+    """
+    return " ".join(["pip install", *(f'"{name}"' for extra in extras for name in EXTRAS[extra])])

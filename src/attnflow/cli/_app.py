@@ -1,15 +1,16 @@
 """The program, its options and its commands."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from typer.core import TyperCommand
 
 from attnflow._internal.version import __version__
 from attnflow.cli._attend import attend
 from attnflow.cli._compute import compute
+from attnflow.cli._exit_codes import Command
 from attnflow.cli._explain import explain_command
 from attnflow.cli._generate import generate
+from attnflow.cli._model_options import needs
 from attnflow.cli._reproduce import app as reproduce_app
 from attnflow.cli._serve import serve_command
 from attnflow.cli._train import app as train_app
@@ -35,22 +36,12 @@ app = typer.Typer(
 )
 
 
-class _Command(TyperCommand):
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        try:
-            return super().parse_args(ctx, args)
-        except typer.BadParameter as error:
-            # Typer passes on pydantic's prefix of any ValueError.
-            error.message = error.message.removeprefix("Value error, ")
-            raise
-
-
-_ = app.command(cls=_Command)(compute)
-_ = app.command(cls=_Command)(attend)
-_ = app.command(cls=_Command)(generate)
-_ = app.command("explain", cls=_Command)(explain_command)
-_ = app.command(cls=_Command)(view)
-_ = app.command("serve", cls=_Command)(serve_command)
+_ = app.command(cls=Command)(compute)
+_ = app.command(cls=Command, epilog=needs("models"))(attend)
+_ = app.command(cls=Command)(generate)
+_ = app.command("explain", cls=Command, epilog=needs("models"))(explain_command)
+_ = app.command(cls=Command, epilog=needs("models"))(view)
+_ = app.command("serve", cls=Command, epilog=needs("models", "serve"))(serve_command)
 app.add_typer(reproduce_app)
 app.add_typer(train_app)
 

@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal, TypeAlias
 import typer
 
 from attnflow import models
-from attnflow.cli._exit_codes import exit_codes
 from attnflow.cli._loading import loaded_model, loading, naming_options
 from attnflow.cli._model_options import AllowPickle, Device, RemoteCode, Text, TextFile, Truncate
 from attnflow.cli._notes import print_note, print_sinks_note
@@ -25,7 +24,6 @@ _REMEDY = "--heads mean, a shorter text or a smaller --batch-size"
 _BATCH_SIZE = 8  # chosen: the attention of 8 texts of 128 tokens takes 75 MB at BERT-base size
 
 
-@exit_codes()
 def attend(
     model: Annotated[
         str,
@@ -85,7 +83,7 @@ def attend(
     """Write the attention of a model for a text, for `attnflow compute`.
 
     The text is TEXT, or the standard input (-), or --file; or many, one a line of --batch-file.
-    Files are read as UTF-8. Needs the packages of `pip install "attnflow[models]"`.
+    Files are read as UTF-8.
     """
     if sum(given is not None for given in (text, file, batch_file)) != 1:
         raise wrong("TEXT", "expected one of TEXT, - for standard input, --file and --batch-file")

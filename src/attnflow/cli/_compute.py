@@ -10,7 +10,6 @@ import numpy as np
 import typer
 
 from attnflow._internal import storage
-from attnflow.cli._exit_codes import exit_codes
 from attnflow.cli._notes import print_sinks_note
 from attnflow.cli._options import below_one, file_path, output_path, positions, wrong
 from attnflow.cli._progress import progress_bar
@@ -31,7 +30,6 @@ from attnflow.types import (
 _RESIDUAL = {"raw": 0.0, "rollout": 0.5, "flow": 0.5}
 
 
-@exit_codes()
 def compute(
     source: Annotated[
         Path,

@@ -4,26 +4,51 @@ import os
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
+from typing import Any
 
 import typer
+from typer.core import TyperCommand
 
-from attnflow.errors import AttnflowError
+from attnflow.cli._interrupt import exit_if_interrupted
+from attnflow.errors import AttnflowError, InputError
 
 _FAILED = 1
-_INTERRUPTED = 130  # 128 + SIGINT, as shells count
 _READER_GONE = 141  # 128 + SIGPIPE
+
+
+class Command(TyperCommand):
+    """A command whose exceptions become exit codes."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments of the command."""
+        try:
+            return super().parse_args(ctx, args)
+        except typer.BadParameter as error:
+            # Typer passes on pydantic's prefix of any ValueError.
+            error.message = error.message.removeprefix("Value error, ")
+            raise
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command, if its result has a place to go to."""
+        with exit_codes():
+            # Python has no stdout where the shell closed it.
+            if sys.stdout is None and ctx.params.get("out") is None:
+                out = ", or pass --out" if "out" in ctx.params else ""
+                raise InputError(
+                    f"standard output is closed; redirect it to a file or to {os.devnull}{out}"
+                )
+            return super().invoke(ctx)
 
 
 @contextmanager
 def exit_codes() -> Generator[None]:
     """Exit with the code of an exception; typer has code 2 for usage errors."""
     try:
-        yield
+        with exit_if_interrupted():
+            yield
     except AttnflowError as error:
         _print_error(str(error))
         raise SystemExit(_FAILED) from error
-    except KeyboardInterrupt as interrupt:
-        raise SystemExit(_INTERRUPTED) from interrupt
     except BrokenPipeError as error:
         _drop_output()
         raise SystemExit(_READER_GONE) from error

@@ -5,12 +5,11 @@ from typing import Annotated, cast
 
 import typer
 
-from attnflow.cli._exit_codes import exit_codes
 from attnflow.cli._explanation_table import explanation_table
 from attnflow.cli._loading import SHIPPED, loaded_model, loading, naming_options
 from attnflow.cli._model_options import (
-    REPLACE,
     AllowPickle,
+    BatchSize,
     Device,
     Json,
     Position,
@@ -30,7 +29,6 @@ from attnflow.evaluate import explain, explanation_document, unknown_words
 from attnflow.types import METHODS, Method
 
 
-@exit_codes()
 def explain_command(
     text: Text = None,
     *,
@@ -59,6 +57,7 @@ def explain_command(
     replace: Replace = None,
     as_json: Json = False,
     truncate: Truncate = False,
+    batch_size: BatchSize = None,
     threads: Threads = None,
     allow_pickle: AllowPickle = False,
     remote_code: RemoteCode = False,
@@ -73,7 +72,6 @@ def explain_command(
     if (text is None) == (file is None):
         raise wrong("TEXT", "expected one of TEXT, - for standard input, and --file")
     methods = _methods(method)
-    blank = REPLACE if replace is None else replace
     given = one_text(text, file)
     load_settings = {"allow_pickle": allow_pickle, "remote_code": remote_code, "device": device}
     with loading("explaining", model) as progress, naming_options("a shorter text"):
@@ -87,8 +85,9 @@ def explain_command(
             methods=methods,
             target=number_or_name(target),
             position=position,
-            replace=number_or_name(blank),
+            replace=number_or_name(replace),
             truncate=truncate,
+            batch_size=batch_size,
             threads=threads,
             progress=progress,
         )
@@ -98,7 +97,7 @@ def explain_command(
         typer.echo(json.dumps(document))
     else:
         explanation_table(explanation, unknown)
-    print_unknown_note(unknown.values(), replace=blank)
+    print_unknown_note(explanation, unknown)
     print_sinks_note(explanation.attention)
     if explanation.saturated:
         print_note(

@@ -1,17 +1,18 @@
 """An explanation as text for people: a bar for each number."""
 
-import sys
-from typing import Any
+import os
+import shutil
 
 import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from attnflow.cli._table import printable
+from attnflow._internal.display import format_number, printable
+from attnflow.cli._table import align, text_width
 from attnflow.evaluate import Explanation
 from attnflow.types import position_name
 
-_BAR = 6  # characters; chosen so that five columns fit 100
+_BAR = 6  # characters, where there is room; chosen so that five columns fit 80
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _TITLES = {"blank_out": "blank-out", "input_gradient": "input gradient"}
 # Two colours that differ for colour-blind readers too, and no meaning in colour alone.
@@ -20,74 +21,65 @@ _ATTENTION, _IMPORTANCE = "blue", "yellow"
 
 def explanation_table(explanation: Explanation, unknown: dict[int, str]) -> None:
     """Print the prediction, a table of tokens and the correlations."""
-    from rich.console import Console
-
-    console = Console(file=sys.stdout, highlight=False, soft_wrap=True)
-    with console.capture() as captured:
-        _print(explanation, unknown, console)
-    # Tables are padded to their full width.
-    typer.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
+    blocks = [_prediction(explanation), _tokens(explanation, unknown), _correlations(explanation)]
+    # By default typer prints colours on a terminal only.
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    typer.echo("\n\n".join("\n".join(lines) for lines in blocks), color=False if plain else None)
 
 
-def _print(explanation: Explanation, unknown: dict[int, str], console: Any) -> None:
-    from rich.text import Text
-
+def _prediction(explanation: Explanation) -> list[str]:
     label = explanation.prediction.label
-    others = [
-        f"{printable(name)} {p:.3f}"
+    probabilities = {
+        name: f"{printable(name)} {format_number(p)}"
         for name, p in explanation.prediction.probabilities.items()
-        if name != label
-    ]
-    line = Text()
-    _ = line.append(f"{printable(label)} {explanation.prediction.probabilities[label]:.3f}", "bold")
-    _ = line.append(f"   ({', '.join(others)})")
-    console.print(line)
+    }
+    best = typer.style(probabilities.pop(label), bold=True)
     target = next(iter(explanation.importance.values())).settings.get("target_name")
     about = "" if target == label else f"; importance is for {printable(str(target))}"
     by = position_name(explanation.query, [*map(printable, explanation.tokens)])
-    console.print(Text(f"Layer {explanation.layer}, from {by}{about}"))
-    console.print()
-    console.print(_tokens(explanation, unknown))
-    console.print()
-    console.print(_correlations(explanation))
+    return [
+        f"{best}   ({', '.join(probabilities.values())})",
+        f"Layer {explanation.layer}, from {by}{about}",
+    ]
 
 
-def _tokens(explanation: Explanation, unknown: dict[int, str]) -> Any:
-    from rich.table import Table
-    from rich.text import Text
+def _tokens(explanation: Explanation, unknown: dict[int, str]) -> list[str]:
+    """Return a line for each token, with bars as long as the terminal has room for.
 
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("")
+    Names and numbers are never cut: without bars, lines may be longer than the terminal is wide.
+    """
+    names = [
+        printable(f"{token} ({unknown[place]})" if place in unknown else token)
+        for place, token in enumerate(explanation.tokens)
+    ]
     columns = explanation.columns()
-    for name in columns:
-        table.add_column(_TITLES.get(name, name), no_wrap=True)
-    for place, token in enumerate(explanation.tokens):
-        word = f"{token} ({unknown[place]})" if place in unknown else token
-        cells = [_cell(name, values, place, explanation) for name, values in columns.items()]
-        table.add_row(Text(printable(word)), *cells)
-    return table
+    lines: list[str] = []
+    for bar in range(_BAR, -1, -1):
+        cells = [["", *names]]
+        for name, values in columns.items():
+            colour = _ATTENTION if name in explanation.scores else _IMPORTANCE
+            cells.append([_TITLES.get(name, name), *_bars(values, bar, colour)])
+        lines = align([*zip(*cells, strict=True)])
+        # `COLUMNS`, else the width of the terminal, else 80.
+        if max(map(text_width, lines)) <= shutil.get_terminal_size().columns:
+            break
+    return lines
 
 
-def _cell(name: str, values: NDArray[np.float64], place: int, explanation: Explanation) -> Any:
-    from rich.text import Text
+def _bars(values: NDArray[np.float64], length: int, colour: str) -> list[str]:
+    """Return each number with a bar of at most `length` characters, in steps of an eighth."""
+    cells: list[str] = []
+    for value in values.tolist():
+        share = value / max(values.max(), np.finfo(float).tiny)
+        full, eighths = divmod(round(share * length * 8), 8)
+        bar = "█" * full + _EIGHTHS[eighths].strip()
+        cell = f"{format_number(value)} {typer.style(bar, fg=colour) if bar else ''}"
+        cells.append((cell + " " * (length - len(bar))) if length else format_number(value))
+    return cells
 
-    cell = Text(f"{values[place]:.3f} ")
-    colour = _ATTENTION if name in explanation.scores else _IMPORTANCE
-    # A bar of at most `_BAR` characters, in steps of an eighth of one.
-    share = values[place] / max(values.max(), np.finfo(float).tiny)
-    full, eighths = divmod(round(share * _BAR * 8), 8)
-    _ = cell.append(("█" * full + _EIGHTHS[eighths].strip()).ljust(_BAR), colour)
-    return cell
 
-
-def _correlations(explanation: Explanation) -> Any:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("Spearman's rank correlation with", no_wrap=True)
-    for name in explanation.scores:
-        table.add_column(name, justify="right")
+def _correlations(explanation: Explanation) -> list[str]:
+    rows = [["Spearman's rank correlation with", *explanation.scores]]
     for importance, row in explanation.correlations().items():
-        cells = ["undefined" if np.isnan(rho) else f"{rho:.2f}" for rho in row.values()]
-        table.add_row(_TITLES[importance], *cells)
-    return table
+        rows.append([_TITLES[importance], *(format_number(rho, 2) for rho in row.values())])
+    return align(rows, right=True)

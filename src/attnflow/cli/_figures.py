@@ -8,11 +8,10 @@ from typing import Annotated, TypeAlias
 import typer
 
 from attnflow import paper, plot
-from attnflow.cli._exit_codes import exit_codes
+from attnflow._internal.display import printable
 from attnflow.cli._loading import loaded_model, loading, naming_options
 from attnflow.cli._model_options import AllowPickle, Device, RemoteCode
 from attnflow.cli._options import wrong
-from attnflow.cli._table import printable
 from attnflow.cli._texts import encodable
 from attnflow.errors import InputError
 
@@ -31,25 +30,21 @@ Model: TypeAlias = Annotated[
 ]
 
 
-@exit_codes()
 def figure_1(*, out: Out = Path(), kind: Format = "svg", model: Model = None) -> None:
     """Figure 1: raw attention, rollout and flow of a sentence, as graphs."""
     _verb_number("figure-1", paper.figure_1, out, kind, model)
 
 
-@exit_codes()
 def figure_2(*, out: Out = Path(), kind: Format = "svg", model: Model = None) -> None:
     """Figure 2: raw attention of CLS at all layers, for three sentences."""
     _verb_number("figure-2", paper.figure_2, out, kind, model)
 
 
-@exit_codes()
 def figure_3(*, out: Out = Path(), kind: Format = "svg", model: Model = None) -> None:
     """Figure 3: rollout and flow of CLS at all layers, for three sentences."""
     _verb_number("figure-3", paper.figure_3, out, kind, model)
 
 
-@exit_codes()
 def figure_4(
     *,
     out: Out = Path(),

@@ -5,12 +5,10 @@ from typing import Annotated
 
 import typer
 
-from attnflow.cli._exit_codes import exit_codes
 from attnflow.cli._options import output_path, wrong
 from attnflow.types import random_attention
 
 
-@exit_codes()
 def generate(
     out: Annotated[
         Path, typer.Argument(metavar="OUT", help="File to write, .npz or .safetensors.")

@@ -4,12 +4,33 @@ import io
 import sys
 from typing import TextIO
 
-from attnflow.cli._app import app
-from attnflow.cli._exit_codes import exit_codes
+from attnflow.cli._interrupt import (
+    InterruptedExit,
+    exit_if_interrupted,
+    exit_now,
+    handle_ctrl_c,
+    ignore_ctrl_c,
+)
 
 
 def main() -> None:
     """Run the command line on the arguments of this process, and exit with its code."""
+    handle_ctrl_c()
+    try:
+        with exit_if_interrupted():
+            _run()
+    except InterruptedExit:
+        ignore_ctrl_c()
+        exit_now()
+    finally:
+        ignore_ctrl_c()
+
+
+def _run() -> None:
+    # These import NumPy and typer, which takes long enough for a Ctrl-C.
+    from attnflow.cli._app import app  # noqa: PLC0415
+    from attnflow.cli._exit_codes import exit_codes  # noqa: PLC0415
+
     sys.stdout = _buffered(sys.stdout)
     for stream in (sys.stdout, sys.stderr):
         # Characters that the terminal's encoding lacks are escaped and not an error.

@@ -5,8 +5,7 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
-# The default of --replace.
-REPLACE = "unk"
+from attnflow._internal.optional import install_command
 
 Text: TypeAlias = Annotated[
     str | None,
@@ -55,12 +54,27 @@ Replace: TypeAlias = Annotated[
     str | None,
     typer.Option(
         metavar="unk|mask|pad|ID",
-        help=f"Token that replaces others in blank-out.  [default: {REPLACE}]",
+        help="Token that replaces others in blank-out.  [default: the model's own blank, else unk]",
+    ),
+]
+BatchSize: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="Texts with a replaced token to run at a time.  [default: as many as have 4,096 "
+        "tokens, fewer for a large model]",
     ),
 ]
 Threads: TypeAlias = Annotated[
     int | None, typer.Option(min=1, metavar="N", help="Threads for flow.  [default: all cores]")
 ]
+
+
+def needs(*extras: str) -> str:
+    """Return the end of the help of a command that needs the packages of some extras."""
+    # \b keeps the line breaks, so that the command can be copied.
+    return f"\b\nNeeds packages that may have to be installed:\n{install_command(*extras)}"
 
 
 def query_option(what: str) -> Any:

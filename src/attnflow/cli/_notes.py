@@ -1,10 +1,11 @@
 """Notes on stderr about attention sinks and unknown words."""
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 
 import typer
 
-from attnflow.cli._table import printable
+from attnflow._internal.display import printable
+from attnflow.evaluate import Explanation
 from attnflow.types import Attention, EncoderDecoderAttention, describe_sinks
 
 # How to exclude sinks, for commands without an option for it.
@@ -30,14 +31,12 @@ def print_sinks_note(attention: object, *, remedy: str = COMPUTE_WITHOUT) -> Non
     print_note(f"{describe_sinks(sinks, attention.tokens)}; {remedy} {numbers} takes {them} out")
 
 
-def print_unknown_note(words: Iterable[str], *, replace: object) -> None:
-    """Print one line about words that are not in the vocabulary, if there are any.
-
-    `replace` is the token that replaces others in blank-out.
-    """
-    each = ", ".join(map(printable, dict.fromkeys(words)))
-    if not each:
+def print_unknown_note(explanation: Explanation, unknown: Mapping[int, str]) -> None:
+    """Print one line about words that are not in the vocabulary, if there are any."""
+    if not unknown:
         return
+    each = ", ".join(map(printable, dict.fromkeys(unknown.values())))
     # A word that is [UNK] already does not change when it is replaced by it.
-    nothing = "; their blank-out is 0 whatever they mean" if replace == "unk" else ""
+    unk, blank = explanation.tokens[min(unknown)], explanation.importance["blank_out"].settings
+    nothing = "; their blank-out is 0 whatever they mean" if blank["replaced_by"] == unk else ""
     print_note(f"not in the model's vocabulary: {each}{nothing}")

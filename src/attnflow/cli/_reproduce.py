@@ -11,8 +11,9 @@ from typing import Annotated, Any, Literal, TypeAlias
 import typer
 
 from attnflow import paper
+from attnflow._internal.display import format_number
 from attnflow.cli._data import Data, read_splits
-from attnflow.cli._exit_codes import exit_codes
+from attnflow.cli._exit_codes import Command
 from attnflow.cli._figures import Model, figure_1, figure_2, figure_3, figure_4
 from attnflow.cli._loading import SHIPPED, loaded_model, loading
 from attnflow.cli._model_options import Json
@@ -82,8 +83,7 @@ def _model_paths(models: Path | None, more: list[Path] | None) -> tuple[Path, ..
     return tuple(paths)
 
 
-@app.command("table-1")
-@exit_codes()
+@app.command("table-1", cls=Command)
 def table_1(
     more: More = None,
     *,
@@ -120,8 +120,7 @@ def table_1(
     )
 
 
-@app.command("table-2")
-@exit_codes()
+@app.command("table-2", cls=Command)
 def table_2(
     more: More = None,
     *,
@@ -161,8 +160,7 @@ def table_2(
     )
 
 
-@app.command("gradient-sum")
-@exit_codes()
+@app.command("gradient-sum", cls=Command)
 def gradient_sum(
     *,
     samples: Samples = 200,
@@ -198,12 +196,11 @@ def gradient_sum(
         f"largest |sum| / norm in float64  {found.float64:.1e}: {about}\n"
         f"largest |sum| / norm in float32  {found.float32:.1e}\n"
         f"rank correlation of |sum| in float32 with the norm, mean over sentences  "
-        f"{found.correlation:.2f}"
+        f"{format_number(found.correlation, 2)}"
     )
 
 
-@app.command("subject")
-@exit_codes()
+@app.command("subject", cls=Command)
 def subject(
     *,
     samples: Samples = 2000,
@@ -226,10 +223,10 @@ def subject(
     )
 
 
-_ = app.command("figure-1")(figure_1)
-_ = app.command("figure-2")(figure_2)
-_ = app.command("figure-3")(figure_3)
-_ = app.command("figure-4")(figure_4)
+_ = app.command("figure-1", cls=Command)(figure_1)
+_ = app.command("figure-2", cls=Command)(figure_2)
+_ = app.command("figure-3", cls=Command)(figure_3)
+_ = app.command("figure-4", cls=Command)(figure_4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +250,8 @@ class _Command:
         subject: bool = False,
     ) -> None:
         """Compute a table, write it and print it."""
+        if self.models and self.model is not None:
+            raise wrong("--model", "has no meaning with --models")
         if self.out is not None:
             try:
                 _ = check_table_path(self.out)

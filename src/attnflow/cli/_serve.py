@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 import typer
 
-from attnflow.cli._exit_codes import exit_codes
 from attnflow.cli._loading import SHIPPED, loaded_model, loading, naming_options
 from attnflow.cli._model_options import AllowPickle, Device, RemoteCode
 from attnflow.cli._options import wrong
@@ -16,7 +15,6 @@ from attnflow.view.app import Limits, bind_socket, is_loopback, require_packages
 _DEFAULT = Limits()
 
 
-@exit_codes()
 def serve_command(
     model: Annotated[
         list[str] | None,
@@ -75,8 +73,7 @@ def serve_command(
     """Explain texts in the browser: the interactive page as a local web app.
 
     Type a sentence, choose one of the models, look, and share the link. Other programs can use the
-    app too: the address /docs of the app describes its HTTP API. Ctrl-C stops it. Needs the
-    packages of `pip install "attnflow[serve]"`.
+    app too: the address /docs of the app describes its HTTP API. Ctrl-C stops it.
     """
     limits = Limits(
         characters=max_characters,

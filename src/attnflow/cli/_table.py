@@ -1,10 +1,12 @@
-"""Token attention as a text table."""
+"""Tables of text, and token attention as one."""
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from attnflow._internal.display import format_number, printable
 from attnflow.types import TokenAttention, position_name
 
 _MOST_TOKENS = 5  # shown for each query if the row is too wide; chosen to fit 80 columns
@@ -12,6 +14,7 @@ _CUT = (
     f"(the {_MOST_TOKENS} highest scores of each query; for all: --json, --out, a wider terminal)"
 )
 _GAP = "  "
+_COLOUR = re.compile(r"\x1b\[\d*m")
 
 
 def table(token_attention: TokenAttention, layer: int, *, width: int | None) -> str:
@@ -24,11 +27,13 @@ def table(token_attention: TokenAttention, layer: int, *, width: int | None) -> 
     tokens = [printable(token) for token in token_attention.tokens]
     queries = [position_name(query, tokens) for query in token_attention.queries]
     cells = [["", *tokens]]
-    cells += [[name, *map(_number, row.tolist())] for name, row in zip(queries, rows, strict=True)]
-    lines = _align(cells)
-    if width is not None and len(tokens) > _MOST_TOKENS and max(map(_width, lines)) > width:
+    cells += [
+        [name, *map(format_number, row.tolist())] for name, row in zip(queries, rows, strict=True)
+    ]
+    lines = align(cells, right=True)
+    if width is not None and len(tokens) > _MOST_TOKENS and max(map(text_width, lines)) > width:
         cells = [[name, *_highest(row, tokens)] for name, row in zip(queries, rows, strict=True)]
-        lines = [_CUT, *_align(cells)]
+        lines = [_CUT, *align(cells)]
     return "\n".join([_title(token_attention, layer), *lines])
 
 
@@ -68,34 +73,28 @@ def _title(token_attention: TokenAttention, layer: int) -> str:
 def _highest(row: NDArray[np.float64], tokens: Sequence[str]) -> list[str]:
     # stable, so that equal scores come in the order of the tokens
     order = np.argsort(-row, kind="stable")[:_MOST_TOKENS]
-    return [f"{_number(row.item(j))} {position_name(j, tokens)}" for j in order.tolist()]
+    return [f"{format_number(row.item(j))} {position_name(j, tokens)}" for j in order.tolist()]
 
 
-def _number(score: float) -> str:
-    return f"{score:.3f}"
+def align(rows: Sequence[Sequence[str]], *, right: bool = False) -> list[str]:
+    """Return the lines of a table: the first column to the left, others to the right if `right`.
 
-
-def _align(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Pad cells to columns: names to the left, the rest to the right unless they hold names too."""
-    widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
-    header = rows[0][0] == ""
+    >>> align([["", "raw"], ["key", "0.500"]], right=True)
+    ['       raw', 'key  0.500']
+    """
+    widths = [max(map(text_width, column)) for column in zip(*rows, strict=True)]
     lines: list[str] = []
     for row in rows:
         padded: list[str] = []
         for i, (cell, width) in enumerate(zip(row, widths, strict=True)):
-            space = " " * (width - _width(cell))
-            padded.append(space + cell if header and i else cell + space)
+            space = " " * (width - text_width(cell))
+            padded.append(space + cell if right and i else cell + space)
         lines.append(_GAP.join(padded).rstrip())
     return lines
 
 
-def _width(text: str) -> int:
-    """Terminal columns of a text: a Chinese character takes two, a combining accent none."""
+def text_width(text: str) -> int:
+    """Terminal columns of a text: a Chinese character takes two, an accent and a colour none."""
     from rich.cells import cell_len
 
-    return cell_len(text)
-
-
-def printable(token: str) -> str:
-    """The token with line breaks, escapes and the like spelled out, so that it cannot act."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in token)
+    return cell_len(_COLOUR.sub("", text))

@@ -8,8 +8,10 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from attnflow._internal.display import format_number
 from attnflow.cli._data import Data, read_splits
-from attnflow.cli._exit_codes import exit_codes
+from attnflow.cli._exit_codes import Command
+from attnflow.cli._model_options import needs
 from attnflow.cli._options import wrong
 from attnflow.cli._train_bar import train_bar
 from attnflow.paper import (
@@ -34,8 +36,7 @@ def models() -> None:
     """Train a model of the paper."""
 
 
-@app.command("verb-number")
-@exit_codes()
+@app.command("verb-number", cls=Command, epilog=needs("models"))
 def verb_number(
     *,
     out: Annotated[
@@ -95,7 +96,7 @@ def verb_number(
     """Train the verb-number model of the paper: is the next verb singular or plural?
 
     Every epoch writes a checkpoint, and Ctrl-C writes one before it stops. The same command resumes
-    the run and ends with the same model. Needs the extra `models`.
+    the run and ends with the same model.
     """
     given = {"seed": seed, "epochs": epochs, "attn_dropout": attention_dropout}
     settings = replace(
@@ -114,13 +115,13 @@ def verb_number(
                 on_step=bar.step,
                 on_epoch=bar.epoch,
             )
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
         options: dict[str, object] = {"--data": data, "--out": out, "--recipe": recipe}
         options |= {"--teacher": teacher, "--attention-dropout": attention_dropout}
         options |= {"--seed": seed or None, "--epochs": epochs}
         options["--threads"] = None if threads == 1 else threads
-        typer.echo(_how_to_resume(out, options, as_json=as_json), err=True)
-        raise
+        line = _how_to_resume(out, options, as_json=as_json)
+        raise KeyboardInterrupt(line) from interrupt
     _report(out, data, settings, result, as_json=as_json)
 
 
@@ -175,7 +176,7 @@ def _report(
         "README.md with all accuracies, and checkpoint.safetensors, which is only for resuming"
     )
     parts = [
-        f"{accuracy.distinct:.4f} on {accuracy.count} {name} prefixes"
+        f"{format_number(accuracy.distinct, 4)} on {accuracy.count} {name} prefixes"
         for name, accuracy in (
             ("validation", accuracies.validation),
             ("test", accuracies.test),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import typer
 
+from attnflow._internal.display import format_number
 from attnflow.cli._progress import on_terminal, rich_bar
 from attnflow.paper import EpochLog, StepLog
 
@@ -64,13 +65,16 @@ class _Lines:
     def epoch(self, log: EpochLog) -> str:
         attractors = ""
         if log.attractor_accuracy is not None:
-            attractors = f" ({log.attractor_accuracy:.4f} on sentences with attractors)"
+            attractors = (
+                f" ({format_number(log.attractor_accuracy, 4)} on sentences with attractors)"
+            )
         run, epochs = (
             ("", "") if self.last is None else (_run(self.last), f" of {self.last.epochs}")
         )
         return (
-            f"{run}epoch {log.epoch}{epochs}: loss {log.loss:.4f}, validation accuracy "
-            f"{log.validation_accuracy:.4f}{attractors}, {log.seconds:.0f} s"
+            f"{run}epoch {log.epoch}{epochs}: loss {format_number(log.loss, 4)}, "
+            f"validation accuracy {format_number(log.validation_accuracy, 4)}{attractors}, "
+            f"{log.seconds:.0f} s"
         )
 
 
@@ -80,6 +84,6 @@ def _run(log: StepLog) -> str:
 
 def _step_line(log: StepLog) -> str:
     return (
-        f"{_run(log)}epoch {log.epoch} of {log.epochs}: loss {log.loss:.3f}, accuracy "
-        f"{log.accuracy:.3f}"
+        f"{_run(log)}epoch {log.epoch} of {log.epochs}: loss {format_number(log.loss)}, "
+        f"accuracy {format_number(log.accuracy)}"
     )

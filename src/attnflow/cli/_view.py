@@ -9,11 +9,10 @@ import typer
 
 from attnflow import models
 from attnflow._internal import storage
-from attnflow.cli._exit_codes import exit_codes
 from attnflow.cli._loading import loaded_model, loading, naming_options
 from attnflow.cli._model_options import (
-    REPLACE,
     AllowPickle,
+    BatchSize,
     Device,
     Position,
     RemoteCode,
@@ -46,7 +45,6 @@ _KINDS: dict[str, type[EncoderDecoderAttention | AttentionGraph | TokenAttention
 }
 
 
-@exit_codes()
 def view(
     shown: Annotated[
         str | None,
@@ -90,6 +88,7 @@ def view(
     position: Position = None,
     replace: Replace = None,
     truncate: Truncate = False,
+    batch_size: BatchSize = None,
     threads: Threads = None,
     allow_pickle: AllowPickle = False,
     remote_code: RemoteCode = False,
@@ -110,6 +109,7 @@ def view(
         {"allow_pickle": allow_pickle, "remote_code": remote_code, "device": device},
         {"target": target, "position": position, "replace": replace},
         truncate=truncate,
+        batch_size=batch_size,
         threads=threads,
     )
     arrays = _arrays_file(shown)
@@ -140,6 +140,7 @@ class _ModelOptions:
     load_settings: dict[str, Any]
     importance: dict[str, Any]
     truncate: bool
+    batch_size: int | None
     threads: int | None
 
     def check_unused(self, arrays: Path) -> None:
@@ -148,6 +149,7 @@ class _ModelOptions:
             "model": self.model,
             **self.importance,
             "truncate": self.truncate,
+            "batch_size": self.batch_size,
             **self.load_settings,
         }
         for name, value in given.items():
@@ -172,6 +174,7 @@ class _ModelOptions:
                     layer=layer,
                     query=query,
                     truncate=self.truncate,
+                    batch_size=self.batch_size,
                     threads=self.threads,
                     progress=progress,
                     **given,
@@ -184,8 +187,7 @@ class _ModelOptions:
                 )
                 print_note(f"the page shows only attention, without a prediction: {reason}")
                 return attended
-        unknown = unknown_words(explanation, loaded.tokenizer).values()
-        print_unknown_note(unknown, replace=given.get("replace", REPLACE))
+        print_unknown_note(explanation, unknown_words(explanation, loaded.tokenizer))
         return explanation
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from attnflow._internal.display import format_number
 from attnflow._internal.html_table import html_table
 from attnflow._internal.settings import thaw_settings
 from attnflow.evaluate._agreement import agreement
@@ -86,7 +87,7 @@ class Explanation:
     def _repr_html_(self) -> str:
         columns = self.columns()
         rows = [
-            [token, *(f"{values[place]:.3f}" for values in columns.values())]
+            [token, *(format_number(values[place]) for values in columns.values())]
             for place, token in enumerate(self.tokens)
         ]
         caption = f"{self.prediction!r}, layer {self.layer}, query {self.query}"

@@ -6,6 +6,8 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from attnflow._internal.display import printable
+
 # Characters; chosen so that a vertical label takes less than an inch.
 _MAX_LENGTH = 18
 # Characters that modify the one before them and have no glyph of their own.
@@ -13,15 +15,6 @@ _INVISIBLE = dict.fromkeys([0x200B, 0x200C, 0x200D, 0x2060, 0xFE0E, 0xFE0F, 0xFE
 # Symbol fonts that claim to have letters, and one with a box for every character.
 _SYMBOL_FONTS = ("Last Resort", "STIX", "cm", "Webdings", "Wingdings", "Symbol")
 _BOX = "\N{WHITE SQUARE}"
-
-
-def printable(name: str) -> str:
-    r"""Return the name with control characters escaped, as in `\n`.
-
-    >>> print(printable("a\n"))
-    a\n
-    """
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)
 
 
 def short(name: str, longest: int = _MAX_LENGTH) -> str:

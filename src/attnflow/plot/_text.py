@@ -6,8 +6,8 @@ from html import escape
 
 import numpy as np
 
+from attnflow._internal.display import printable
 from attnflow.plot._checks import query_index
-from attnflow.plot._names import printable
 from attnflow.plot._palette import TITLES, colour_of, hex_colour, ink_on, tint
 from attnflow.types import TokenAttention, position_name
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from attnflow._internal import checks
+from attnflow._internal.display import format_number
 from attnflow._internal.files import PathLike, atomic_file
 from attnflow._internal.html_table import html_table
 from attnflow._internal.records import Record
@@ -244,9 +245,8 @@ def _mean(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _cell(mean: float, deviation: float, *, std: bool) -> str:
-    if np.isnan(mean):
-        return "undefined"
-    return f"{mean:.2f} ± {deviation:.2f}" if std else f"{mean:.2f}"
+    shown = std and not np.isnan(mean)
+    return format_number(mean, 2) + (f" ± {format_number(deviation, 2)}" if shown else "")
 
 
 def _align_columns(rows: Sequence[Sequence[str]]) -> str:

@@ -20,7 +20,7 @@ def cache_key(request: ExplainRequest) -> str:
 
 def compute(request: ExplainRequest, loaded: Loaded, limits: Limits, report: Report) -> bytes:
     """Return the result as JSON. `report` is called at every step and may raise to end the work."""
-    _check_tokens(request.text, loaded, limits)
+    _check_tokens(request, loaded, limits)
     page_steps = int(request.page)
     explain_steps = 0
 
@@ -34,10 +34,7 @@ def compute(request: ExplainRequest, loaded: Loaded, limits: Limits, report: Rep
         loaded.model,
         loaded.tokenizer,
         request.text,
-        layer=request.layer,
-        query=request.query,
-        target=request.target,
-        replace=request.replace,
+        **request.model_dump(exclude={"text", "model", "page"}),
         progress=progress,
     )
     document = explanation_document(explanation, str(request.model), loaded.tokenizer)
@@ -48,9 +45,11 @@ def compute(request: ExplainRequest, loaded: Loaded, limits: Limits, report: Rep
     return json.dumps(document, allow_nan=False, separators=(",", ":")).encode()
 
 
-def _check_tokens(text: str, loaded: Loaded, limits: Limits) -> None:
+def _check_tokens(request: ExplainRequest, loaded: Loaded, limits: Limits) -> None:
     """Reject a text with too many tokens for the app or the model, before any forward pass."""
-    count = count_tokens(loaded.tokenizer, text)
+    count, most = count_tokens(loaded.tokenizer, request.text), token_limit(loaded.model)
+    if request.truncate and most is not None:
+        count = min(count, most)
     if count > limits.tokens:
         raise ErrorResponse(
             422,
@@ -58,10 +57,10 @@ def _check_tokens(text: str, loaded: Loaded, limits: Limits) -> None:
             f"expected at most {limits.tokens} tokens, got {count}; shorten the text, or start the "
             "app with a larger --max-tokens",
         )
-    most = token_limit(loaded.model)
     if most is not None and count > most:
         raise ErrorResponse(
             422,
             "too_many_tokens",
-            f"the model takes at most {most} tokens, got {count}; shorten the text",
+            f"the model takes at most {most} tokens, got {count}; shorten the text, or send "
+            "truncate: true",
         )

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from attnflow.types import METHODS, Method
 from attnflow.view.app._limits import Limits
 
 # Chosen: more than any model has layers, positions, tokens or classes, and an index that fits every
@@ -39,8 +40,21 @@ class ExplainRequest(BaseModel):
         description="Class or token that importance is computed for, by number or name; by default "
         "the model's prediction.",
     )
-    replace: _Index | _Name = Field(
-        "unk", description="Replacement of a blanked-out token: unk, mask, pad or a token id."
+    position: _Index | None = Field(
+        None,
+        description="Position of the output to explain, if the model has one at every position; by "
+        "default that of the mask, or the last.",
+    )
+    replace: _Index | _Name | None = Field(
+        None,
+        description="Replacement of a blanked-out token: unk, mask, pad or a token id; by default "
+        "the model's own blank, else unk.",
+    )
+    methods: list[Method] = Field(
+        default=list(METHODS), min_length=1, description="How layers compose; by default all."
+    )
+    truncate: bool = Field(
+        default=False, description="Whether a text that is too long for the model is cut off."
     )
     page: bool = Field(
         default=False, description="Whether the response includes the data of the interactive page."
