@@ -36,37 +36,12 @@ if TYPE_CHECKING:
 
 
 __all__ = [
-    "Attention",
-    "AttentionGraph",
-    "AttnflowError",
-    "EncoderDecoderAttention",
-    "Explanation",
-    "Grid",
-    "Importance",
-    "InputError",
-    "MaxFlow",
-    "MissingDependencyError",
-    "Origin",
-    "Sink",
-    "SolverError",
-    "TokenAttention",
-    "UnsupportedModelError",
-    "__version__",
-    "attend",
-    "evaluate",
-    "explain",
-    "flow",
-    "importance",
-    "load",
-    "max_flow",
-    "models",
-    "paper",
-    "plot",
-    "random_attention",
-    "raw",
-    "rollout",
-    "view",
-]
+    "Attention", "AttentionGraph", "AttnflowError", "EncoderDecoderAttention", "Explanation",
+    "Grid", "Importance", "InputError", "MaxFlow", "MissingDependencyError", "Origin", "Sink",
+    "SolverError", "TokenAttention", "UnsupportedModelError", "__version__", "attend", "evaluate",
+    "explain", "flow", "importance", "load", "max_flow", "models", "paper", "plot",
+    "random_attention", "raw", "rollout", "view",
+]  # fmt: skip
 
 # Imported when first used (PEP 562): some need optional packages, and the command handles Ctrl-C
 # before NumPy is imported.

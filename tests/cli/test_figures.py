@@ -115,7 +115,7 @@ def test_the_default_model_may_be_in_the_cache(
     [
         (["figure-1", "--out", "no/such"], 2, "does not exist"),
         (["figure-1", "--out", "file"], 2, "got the file 'file'"),
-        (["figure-1", "--out", "x" * 300], 2, "cannot be a folder"),
+        (["figure-1", "--out", "x" * 300], 2, "cannot be a path"),
         (["figure-1", "--format", "gif"], 2, "--format"),
         (["figure-1", "--model", "."], 1, "not a verb-number model"),
         (["figure-4", "--candidates", "a,b"], 2, "--sentence"),

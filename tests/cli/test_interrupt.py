@@ -18,9 +18,9 @@ READY = [
     "-c",
     """
 import sys
-from attnflow.cli import _main, main
-handle = _main.handle_ctrl_c
-_main.handle_ctrl_c = lambda: (handle(), print("ready", flush=True))
+from attnflow.cli import _interrupt, main
+handle = _interrupt.handle_ctrl_c
+_interrupt.handle_ctrl_c = lambda: (handle(), print("ready", flush=True))
 main()
 """,
 ]

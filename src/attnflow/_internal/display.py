@@ -1,6 +1,7 @@
-"""How tokens and numbers are written for people."""
+"""How tokens, numbers and tables are written for people."""
 
 import math
+from collections.abc import Callable, Sequence
 
 
 def format_number(value: float, digits: int = 3) -> str:
@@ -19,3 +20,25 @@ def printable(name: str) -> str:
     a\n
     """
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)
+
+
+def align_columns(
+    rows: Sequence[Sequence[str]],
+    *,
+    right: bool,
+    gap: str = "  ",
+    width: Callable[[str], int] = len,
+) -> list[str]:
+    """Return the lines of a table: the first column to the left, others to the right if `right`.
+
+    >>> align_columns([["", "raw"], ["key", "0.500"]], right=True)
+    ['       raw', 'key  0.500']
+    """
+    widths = [max(map(width, column)) for column in zip(*rows, strict=True)]
+    lines: list[str] = []
+    for row in rows:
+        spaces = [" " * (most - width(cell)) for cell, most in zip(row, widths, strict=True)]
+        cells = enumerate(zip(row, spaces, strict=True))
+        padded = [space + cell if right and i else cell + space for i, (cell, space) in cells]
+        lines.append(gap.join(padded))
+    return lines

@@ -10,7 +10,15 @@ import typer
 
 from attnflow import models
 from attnflow.cli._loading import loaded_model, loading, naming_options
-from attnflow.cli._model_options import AllowPickle, Device, RemoteCode, Text, TextFile, Truncate
+from attnflow.cli._model_options import (
+    AllowPickle,
+    Device,
+    Json,
+    RemoteCode,
+    Text,
+    TextFile,
+    Truncate,
+)
 from attnflow.cli._notes import print_note, print_sinks_note
 from attnflow.cli._options import output_folder, output_path, wrong
 from attnflow.cli._texts import encodable, lines, one_text
@@ -76,9 +84,7 @@ def attend(
     allow_pickle: AllowPickle = False,
     remote_code: RemoteCode = False,
     device: Device = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print what was written as one JSON document.")
-    ] = False,
+    as_json: Json = False,
 ) -> None:
     """Write the attention of a model for a text, for `attnflow compute`.
 

@@ -10,6 +10,7 @@ import numpy as np
 import typer
 
 from attnflow._internal import storage
+from attnflow.cli._model_options import Json, Threads
 from attnflow.cli._notes import print_sinks_note
 from attnflow.cli._options import below_one, file_path, output_path, positions, wrong
 from attnflow.cli._progress import progress_bar
@@ -50,12 +51,7 @@ def compute(
             "origin where it is known; .npz or .safetensors; an existing one is replaced.",
         ),
     ] = None,
-    as_json: Annotated[
-        bool,
-        typer.Option(
-            "--json", help="Print one JSON document instead of a table; scores in full precision."
-        ),
-    ] = False,
+    as_json: Json = False,
     layers: Annotated[
         str | None, typer.Option(metavar="1,4-6", help="Layers, from 1.  [default: all]")
     ] = None,
@@ -108,9 +104,7 @@ def compute(
     normalized: Annotated[
         bool, typer.Option("--normalized", help="Scale the scores of each query to sum to one.")
     ] = False,
-    threads: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Threads for flow.  [default: all cores]")
-    ] = None,
+    threads: Threads = None,
 ) -> None:
     """Compute token attention from a file of attention.
 

@@ -5,23 +5,9 @@ from typing import Annotated, cast
 
 import typer
 
+from attnflow.cli import _model_options as options
 from attnflow.cli._explanation_table import explanation_table
 from attnflow.cli._loading import SHIPPED, loaded_model, loading, naming_options
-from attnflow.cli._model_options import (
-    AllowPickle,
-    BatchSize,
-    Device,
-    Json,
-    Position,
-    RemoteCode,
-    Replace,
-    Target,
-    Text,
-    TextFile,
-    Threads,
-    Truncate,
-    query_option,
-)
 from attnflow.cli._notes import print_note, print_sinks_note, print_unknown_note
 from attnflow.cli._options import number_or_name, wrong
 from attnflow.cli._texts import one_text
@@ -30,21 +16,14 @@ from attnflow.types import METHODS, Method
 
 
 def explain_command(
-    text: Text = None,
+    text: options.Text = None,
     *,
-    file: TextFile = None,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODEL",
-            help="Folder of a Hugging Face classifier or language model, or the id of one on the "
-            "hub.  [default: the paper's verb-number model, which comes with attnflow]",
-        ),
-    ] = None,
+    file: options.TextFile = None,
+    model: options.Model = None,
     layer: Annotated[
         int | None, typer.Option(min=1, metavar="L", help="Layer that attends.  [default: last]")
     ] = None,
-    query: Annotated[int | None, query_option("attends")] = None,
+    query: Annotated[int | None, options.query_option("attends")] = None,
     method: Annotated[
         list[str] | None,
         typer.Option(
@@ -52,16 +31,16 @@ def explain_command(
             help="How layers compose; may be given several times.  [default: all three]",
         ),
     ] = None,
-    target: Target = None,
-    position: Position = None,
-    replace: Replace = None,
-    as_json: Json = False,
-    truncate: Truncate = False,
-    batch_size: BatchSize = None,
-    threads: Threads = None,
-    allow_pickle: AllowPickle = False,
-    remote_code: RemoteCode = False,
-    device: Device = None,
+    target: options.Target = None,
+    position: options.Position = None,
+    replace: options.Replace = None,
+    as_json: options.Json = False,
+    truncate: options.Truncate = False,
+    batch_size: options.BatchSize = None,
+    threads: options.Threads = None,
+    allow_pickle: options.AllowPickle = False,
+    remote_code: options.RemoteCode = False,
+    device: options.Device = None,
 ) -> None:
     """Explain what a model answers to a text.
 

@@ -11,7 +11,7 @@ from attnflow import paper, plot
 from attnflow._internal.display import printable
 from attnflow.cli._loading import loaded_model, loading, naming_options
 from attnflow.cli._model_options import AllowPickle, Device, RemoteCode
-from attnflow.cli._options import wrong
+from attnflow.cli._options import check_place, wrong
 from attnflow.cli._texts import encodable
 from attnflow.errors import InputError
 
@@ -109,13 +109,9 @@ def _verb_number(
 
 def _path(out: Path, name: str, kind: str) -> Path:
     """Return the path of the figure; raise an error if it cannot be written."""
-    try:
-        if out.exists() and not out.is_dir():
-            raise wrong("--out", f"expected a folder, got the file {str(out)!r}")
-        if not out.is_dir() and not out.parent.is_dir():
-            raise wrong("--out", f"the folder {str(out.parent)!r} does not exist")
-    except OSError as reason:  # a name that is too long
-        raise wrong("--out", f"cannot be a folder: {reason.strerror}") from reason
+    check_place(out, option="--out")
+    if out.exists() and not out.is_dir():
+        raise wrong("--out", f"expected a folder, got the file {str(out)!r}")
     return out / f"{name}.{kind}"
 
 

@@ -60,6 +60,7 @@ def exit_if_interrupted() -> Generator[None]:
 
 def exit_now() -> None:
     """End the process: modules imported by half may crash, and threads run on, at a normal exit."""
+    ignore_ctrl_c()
     for stream in (sys.stdout, sys.stderr):
         with suppress(Exception):
             _ = stream.flush()

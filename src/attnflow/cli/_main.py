@@ -4,26 +4,19 @@ import io
 import sys
 from typing import TextIO
 
-from attnflow.cli._interrupt import (
-    InterruptedExit,
-    exit_if_interrupted,
-    exit_now,
-    handle_ctrl_c,
-    ignore_ctrl_c,
-)
+from attnflow.cli import _interrupt as interrupt
 
 
 def main() -> None:
     """Run the command line on the arguments of this process, and exit with its code."""
-    handle_ctrl_c()
+    interrupt.handle_ctrl_c()
     try:
-        with exit_if_interrupted():
+        with interrupt.exit_if_interrupted():
             _run()
-    except InterruptedExit:
-        ignore_ctrl_c()
-        exit_now()
+    except interrupt.InterruptedExit:
+        interrupt.exit_now()
     finally:
-        ignore_ctrl_c()
+        interrupt.ignore_ctrl_c()
 
 
 def _run() -> None:

@@ -15,7 +15,15 @@ TextFile: TypeAlias = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Read the text from this file.")
 ]
 Json: TypeAlias = Annotated[
-    bool, typer.Option("--json", help="Print one JSON document instead of a table.")
+    bool, typer.Option("--json", help="Print the result as one JSON document.")
+]
+Model: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="MODEL",
+        help="Folder of a Hugging Face model, or the id of one on the hub.  [default: the paper's "
+        "verb-number model, which comes with attnflow]",
+    ),
 ]
 AllowPickle: TypeAlias = Annotated[
     bool,

@@ -94,14 +94,14 @@ def output_path(path: Path, *, option: str, source: Path | None = None) -> Path:
 
 def check_file(path: Path, *, option: str, source: Path | None = None) -> None:
     """Reject a path that no file can be written to, or that is the file to read."""
-    _check_place(path, option=option)
+    check_place(path, option=option)
     if path.is_dir():
         raise wrong(option, f"expected a file, got the folder {str(path)!r}")
     if source is not None and path.exists() and source.exists() and path.samefile(source):
         raise wrong(option, f"{str(path)!r} is the file to read. Choose another name")
 
 
-def _check_place(path: Path, *, option: str) -> None:
+def check_place(path: Path, *, option: str) -> None:
     """Reject a path in a folder that does not exist, or with a name that is too long."""
     try:
         _ = path.is_dir()
@@ -114,7 +114,7 @@ def _check_place(path: Path, *, option: str) -> None:
 def output_folder(path: Path, *, option: str, suffix: str) -> Path:
     """Create the folder for results with names that end in `suffix`; an existing one is empty."""
     storage.check_packages(path / f"1.{suffix}")
-    _check_place(path, option=option)
+    check_place(path, option=option)
     if str(path) == "-" or path.suffix.lower() in _SUFFIXES or path.is_file():
         raise wrong(option, f"expected a folder for several files, got {str(path)!r}")
     if path.is_dir() and any(path.iterdir()):

@@ -15,6 +15,10 @@ from attnflow.view.app import Limits, bind_socket, is_loopback, require_packages
 _DEFAULT = Limits()
 
 
+def _limit(about: str, metavar: str = "N", lowest: int = 1) -> Any:
+    return typer.Option(min=lowest, metavar=metavar, help=about)
+
+
 def serve_command(
     model: Annotated[
         list[str] | None,
@@ -45,27 +49,13 @@ def serve_command(
             help="Another name that the app is reached by; may be given several times.",
         ),
     ] = None,
-    max_characters: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Characters of a text.")
-    ] = _DEFAULT.characters,
-    max_tokens: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Tokens of a text.")
-    ] = _DEFAULT.tokens,
-    max_body: Annotated[
-        int, typer.Option(min=1, metavar="BYTES", help="Bytes of a request.")
-    ] = _DEFAULT.body,
-    max_work: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Requests worked on at a time.")
-    ] = _DEFAULT.work,
-    max_queue: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Requests that may wait.")
-    ] = _DEFAULT.queue,
-    max_seconds: Annotated[
-        float, typer.Option(min=1, metavar="S", help="Seconds from a request to its answer.")
-    ] = _DEFAULT.seconds,
-    max_cache: Annotated[
-        int, typer.Option(min=0, metavar="BYTES", help="Bytes of results that are kept.")
-    ] = _DEFAULT.cache,
+    max_characters: Annotated[int, _limit("Characters of a text.")] = _DEFAULT.characters,
+    max_tokens: Annotated[int, _limit("Tokens of a text.")] = _DEFAULT.tokens,
+    max_body: Annotated[int, _limit("Bytes of a request.", "BYTES")] = _DEFAULT.body,
+    max_work: Annotated[int, _limit("Requests worked on at a time.")] = _DEFAULT.work,
+    max_queue: Annotated[int, _limit("Requests that may wait.")] = _DEFAULT.queue,
+    max_seconds: Annotated[float, _limit("Seconds to answer a request.", "S")] = _DEFAULT.seconds,
+    max_cache: Annotated[int, _limit("Bytes of kept results.", "BYTES", 0)] = _DEFAULT.cache,
     allow_pickle: AllowPickle = False,
     remote_code: RemoteCode = False,
     device: Device = None,

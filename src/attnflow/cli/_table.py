@@ -6,14 +6,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from attnflow._internal.display import format_number, printable
+from attnflow._internal.display import align_columns, format_number, printable
 from attnflow.types import TokenAttention, position_name
 
 _MOST_TOKENS = 5  # shown for each query if the row is too wide; chosen to fit 80 columns
 _CUT = (
     f"(the {_MOST_TOKENS} highest scores of each query; for all: --json, --out, a wider terminal)"
 )
-_GAP = "  "
 _COLOUR = re.compile(r"\x1b\[\d*m")
 
 
@@ -77,20 +76,8 @@ def _highest(row: NDArray[np.float64], tokens: Sequence[str]) -> list[str]:
 
 
 def align(rows: Sequence[Sequence[str]], *, right: bool = False) -> list[str]:
-    """Return the lines of a table: the first column to the left, others to the right if `right`.
-
-    >>> align([["", "raw"], ["key", "0.500"]], right=True)
-    ['       raw', 'key  0.500']
-    """
-    widths = [max(map(text_width, column)) for column in zip(*rows, strict=True)]
-    lines: list[str] = []
-    for row in rows:
-        padded: list[str] = []
-        for i, (cell, width) in enumerate(zip(row, widths, strict=True)):
-            space = " " * (width - text_width(cell))
-            padded.append(space + cell if right and i else cell + space)
-        lines.append(_GAP.join(padded).rstrip())
-    return lines
+    """Return the lines of a table for a terminal."""
+    return [line.rstrip() for line in align_columns(rows, right=right, width=text_width)]
 
 
 def text_width(text: str) -> int:

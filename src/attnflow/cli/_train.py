@@ -11,7 +11,7 @@ import typer
 from attnflow._internal.display import format_number
 from attnflow.cli._data import Data, read_splits
 from attnflow.cli._exit_codes import Command
-from attnflow.cli._model_options import needs
+from attnflow.cli._model_options import Json, needs
 from attnflow.cli._options import wrong
 from attnflow.cli._train_bar import train_bar
 from attnflow.paper import (
@@ -89,9 +89,7 @@ def verb_number(
             "change the last bits of the weights.",
         ),
     ] = 1,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the result as one JSON document.")
-    ] = False,
+    as_json: Json = False,
 ) -> None:
     """Train the verb-number model of the paper: is the next verb singular or plural?
 

@@ -1,7 +1,6 @@
 """`attnflow view`: a text or a file in, one interactive page out."""
 
 import webbrowser
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -9,20 +8,8 @@ import typer
 
 from attnflow import models
 from attnflow._internal import storage
+from attnflow.cli import _model_options as options
 from attnflow.cli._loading import loaded_model, loading, naming_options
-from attnflow.cli._model_options import (
-    AllowPickle,
-    BatchSize,
-    Device,
-    Position,
-    RemoteCode,
-    Replace,
-    Target,
-    TextFile,
-    Threads,
-    Truncate,
-    query_option,
-)
 from attnflow.cli._notes import print_note, print_sinks_note, print_unknown_note
 from attnflow.cli._options import check_file, number_or_name, wrong
 from attnflow.cli._progress import progress_bar
@@ -62,21 +49,14 @@ def view(
     open_page: Annotated[
         bool, typer.Option("--open", help="Open the page in the browser.")
     ] = False,
-    file: TextFile = None,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODEL",
-            help="Folder of a Hugging Face model, or the id of one on the hub.  [default: the "
-            "paper's verb-number model, which comes with attnflow]",
-        ),
-    ] = None,
+    file: options.TextFile = None,
+    model: options.Model = None,
     title: Annotated[str | None, typer.Option(metavar="TITLE", help="Heading of the page.")] = None,
     layer: Annotated[
         int | None,
         typer.Option(min=1, metavar="L", help="Layer that is seen first.  [default: last]"),
     ] = None,
-    query: Annotated[int | None, query_option("is seen first")] = None,
+    query: Annotated[int | None, options.query_option("is seen first")] = None,
     heads: Annotated[
         Literal["all", "mean"] | None,
         typer.Option(
@@ -84,15 +64,15 @@ def view(
             "take less than 8 MB]"
         ),
     ] = None,
-    target: Target = None,
-    position: Position = None,
-    replace: Replace = None,
-    truncate: Truncate = False,
-    batch_size: BatchSize = None,
-    threads: Threads = None,
-    allow_pickle: AllowPickle = False,
-    remote_code: RemoteCode = False,
-    device: Device = None,
+    target: options.Target = None,
+    position: options.Position = None,
+    replace: options.Replace = None,
+    truncate: options.Truncate = False,
+    batch_size: options.BatchSize = None,
+    threads: options.Threads = None,
+    allow_pickle: options.AllowPickle = False,
+    remote_code: options.RemoteCode = False,
+    device: options.Device = None,
 ) -> None:
     """Write one interactive page: raw attention, rollout and flow, layer by layer.
 
@@ -104,20 +84,20 @@ def view(
     if out.suffix.lower() not in _PAGES:
         raise wrong("--out", f"expected a name that ends in .html, got {str(out)!r}")
     check_file(out, option="--out", source=file)
-    options = _ModelOptions(
-        model,
-        {"allow_pickle": allow_pickle, "remote_code": remote_code, "device": device},
-        {"target": target, "position": position, "replace": replace},
-        truncate=truncate,
-        batch_size=batch_size,
-        threads=threads,
-    )
+    load_settings = {"allow_pickle": allow_pickle, "remote_code": remote_code, "device": device}
+    predicted: dict[str, Any] = {
+        "target": number_or_name(target),
+        "position": position,
+        "replace": number_or_name(replace),
+    }
+    passes: dict[str, Any] = {"truncate": truncate, "batch_size": batch_size}
     arrays = _arrays_file(shown)
     if arrays is not None:
-        options.check_unused(arrays)
+        _check_unused(arrays, {"model": model, **predicted, **passes, **load_settings})
         seen: _Seen = _read(arrays)
     else:
-        seen = options.seen(one_text(shown, file), layer, query)
+        passes |= {"layer": layer, "query": query, "threads": threads}
+        seen = _explained(one_text(shown, file), model, load_settings, predicted, passes)
     settings: Any = {"layer": layer, "query": query, "title": title, "threads": threads}
     with progress_bar("attention flow") as progress:
         every = None if heads is None else heads == "all"
@@ -132,63 +112,36 @@ def view(
         print_note("no browser was found; open the page by hand")
 
 
-@dataclass(frozen=True, slots=True)
-class _ModelOptions:
-    """The options of the command about a model and its explanation."""
+def _check_unused(arrays: Path, options: dict[str, Any]) -> None:
+    """Reject options about a model if a file of arrays was passed."""
+    for name, value in options.items():
+        if value is not None and value is not False:
+            option = f"--{name.replace('_', '-')}"
+            raise wrong(option, f"has no meaning with the computed arrays of {arrays}")
 
-    model: str | None
-    load_settings: dict[str, Any]
-    importance: dict[str, Any]
-    truncate: bool
-    batch_size: int | None
-    threads: int | None
 
-    def check_unused(self, arrays: Path) -> None:
-        """Reject options about a model if a file of arrays was passed."""
-        given = {
-            "model": self.model,
-            **self.importance,
-            "truncate": self.truncate,
-            "batch_size": self.batch_size,
-            **self.load_settings,
-        }
-        for name, value in given.items():
-            if value is not None and value is not False:
-                option = f"--{name.replace('_', '-')}"
-                raise wrong(option, f"has no meaning with the computed arrays of {arrays}")
-
-    def seen(self, text: str, layer: int | None, query: int | None) -> Explanation | _Attended:
-        """Return an explanation; if the model has no prediction, its attention, with a note."""
-        given: dict[str, Any] = {
-            name: number_or_name(value) if isinstance(value, str) else value
-            for name, value in self.importance.items()
-            if value is not None
-        }
-        with loading("explaining", self.model) as progress, naming_options("a shorter text"):
-            loaded = loaded_model(self.model, self.load_settings)
-            try:
-                explanation = explain(
-                    loaded.model,
-                    loaded.tokenizer,
-                    text,
-                    layer=layer,
-                    query=query,
-                    truncate=self.truncate,
-                    batch_size=self.batch_size,
-                    threads=self.threads,
-                    progress=progress,
-                    **given,
-                )
-            except UnsupportedModelError as reason:
-                if given:  # options about a prediction
-                    raise
-                attended = models.attend(
-                    loaded.model, loaded.tokenizer, text, truncate=self.truncate
-                )
-                print_note(f"the page shows only attention, without a prediction: {reason}")
-                return attended
-        print_unknown_note(explanation, unknown_words(explanation, loaded.tokenizer))
-        return explanation
+def _explained(
+    text: str,
+    model: str | None,
+    load_settings: dict[str, Any],
+    predicted: dict[str, Any],
+    passes: dict[str, Any],
+) -> Explanation | _Attended:
+    """Return an explanation; if the model has no prediction, its attention, with a note."""
+    with loading("explaining", model) as progress, naming_options("a shorter text"):
+        loaded = loaded_model(model, load_settings)
+        try:
+            explanation = explain(
+                loaded.model, loaded.tokenizer, text, progress=progress, **predicted, **passes
+            )
+        except UnsupportedModelError as reason:
+            if any(value is not None for value in predicted.values()):
+                raise
+            print_note(f"the page shows only attention, without a prediction: {reason}")
+            cut: bool = passes["truncate"]
+            return models.attend(loaded.model, loaded.tokenizer, text, truncate=cut)
+    print_unknown_note(explanation, unknown_words(explanation, loaded.tokenizer))
+    return explanation
 
 
 def _arrays_file(shown: str | None) -> Path | None:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from attnflow._internal import checks
-from attnflow._internal.display import format_number
+from attnflow._internal.display import align_columns, format_number
 from attnflow._internal.files import PathLike, atomic_file
 from attnflow._internal.html_table import html_table
 from attnflow._internal.records import Record
@@ -252,15 +252,6 @@ def _cell(mean: float, deviation: float, *, std: bool) -> str:
 def _align_columns(rows: Sequence[Sequence[str]]) -> str:
     """Return a Markdown table, the first column aligned left and the others right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [
-        " | ".join(
-            cell.rjust(width) if number else cell.ljust(width)
-            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        for row in rows
-    ]
-    rule = "|".join(
-        "-" * (width + 1) + ("-", ":")[number > 0] for number, width in enumerate(widths)
-    )
-    head, *body = (f"| {line} |" for line in lines)
+    rule = "|".join("-" * (width + 1) + ("-", ":")[i > 0] for i, width in enumerate(widths))
+    head, *body = (f"| {line} |" for line in align_columns(rows, right=True, gap=" | "))
     return "\n".join([head, f"|{rule}|", *body])
