@@ -9,13 +9,13 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-import threading
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from attnflow.errors import UnsupportedModelError
 from attnflow.models._families import DROPOUT_NAMES
+from attnflow.models._model import SharedContext
 from attnflow.models.capture._call import (
     BLOCK,
     Buffer,
@@ -57,34 +57,20 @@ def hook_modules(model: nn.Module, receive: Receive) -> Generator[None]:
         )
 
 
-class _FastPath:
-    """Switches off PyTorch's fast path, which computes encoder layers without their submodules.
+@contextlib.contextmanager
+def _switch_off_fast_path() -> Generator[None]:
+    """Switch off PyTorch's fast path, which computes encoder layers without their submodules."""
+    from torch.backends import mha
 
-    The switch is global to the process, so the last thread that needs it off restores it.
-    """
-
-    def __init__(self) -> None:
-        self._lock, self._users, self._before = threading.Lock(), 0, True
-
-    @contextlib.contextmanager
-    def off(self) -> Generator[None]:
-        from torch.backends import mha
-
-        with self._lock:
-            if not self._users:
-                self._before = mha.get_fastpath_enabled()
-                mha.set_fastpath_enabled(False)
-            self._users += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._users -= 1
-                if not self._users:
-                    mha.set_fastpath_enabled(self._before)
+    before = mha.get_fastpath_enabled()
+    mha.set_fastpath_enabled(False)
+    try:
+        yield
+    finally:
+        mha.set_fastpath_enabled(before)
 
 
-_FAST_PATH = _FastPath()
+_NO_FAST_PATH = SharedContext(_switch_off_fast_path)
 
 
 @contextlib.contextmanager
@@ -113,7 +99,7 @@ def _hook_multihead(model: nn.Module, receive: Receive) -> Generator[None]:
         return attended, weights.mean(dim=-3) if averaged else weights
 
     with contextlib.ExitStack() as undo:
-        undo.enter_context(_FAST_PATH.off())
+        undo.enter_context(_NO_FAST_PATH)
         for name, module in model.named_modules():
             if isinstance(module, torch.nn.MultiheadAttention):
                 before = module.register_forward_pre_hook(request_weights, with_kwargs=True)

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from attnflow.errors import UnsupportedModelError
+from attnflow.models._model import configs_of
 from attnflow.models.capture._call import BLOCK, Buffer, Receive, Role, head_mean, role_of
 from attnflow.models.capture._extra_values import (
     FUSED_COLUMNS,
@@ -52,7 +53,7 @@ def hook_transformers(model: nn.Module, receive: Receive, *, fused: bool) -> Gen
     _register()
     modules = dict(model.named_modules())
     names = {id(module): name for name, module in modules.items()}
-    configs = _configs(modules.values())
+    configs = configs_of(modules.values())
     before = [config._attn_implementation_internal for config in configs]  # noqa: SLF001
     # PreTrainedModel has False unless the class of a model says that SDPA supports it.
     kernel = fused and all(getattr(module, "_supports_sdpa", True) for module in modules.values())
@@ -76,23 +77,6 @@ def _register() -> None:
     AttentionMaskInterface.register(_EAGER, eager_mask)
     AttentionInterface.register(_FUSED, _attention_function)
     AttentionMaskInterface.register(_FUSED, sdpa_mask)
-
-
-def _configs(modules: Iterable[nn.Module]) -> list[Any]:
-    """Return every config in which a module may look up its attention implementation."""
-    from transformers import PreTrainedConfig
-
-    found: dict[int, Any] = {}
-
-    def add(config: object) -> None:
-        if isinstance(config, PreTrainedConfig) and id(config) not in found:
-            found[id(config)] = config
-            for part in config.sub_configs:
-                add(getattr(config, part, None))
-
-    for module in modules:
-        add(getattr(module, "config", None))
-    return list(found.values())
 
 
 def _attention_function(
