@@ -32,12 +32,6 @@ def assert_rolls_out(model: Any, inputs: Any) -> None:
     attention = attend(model, None, inputs)
     averaged = attend(model, None, inputs, heads="mean")
     rolled = rollout(model, None, inputs)
-    several = isinstance(attention, list)
-    for a, m, r in zip(
-        attention if several else [attention],
-        averaged if several else [averaged],
-        rolled if several else [rolled],
-        strict=True,
-    ):
+    for a, m, r in zip(attention, averaged, rolled, strict=True):
         np.testing.assert_allclose(r.scores, af.rollout(a).scores, rtol=0, atol=1e-5)
         np.testing.assert_allclose(r.scores, af.rollout(m).scores, rtol=0, atol=1e-5)

@@ -9,7 +9,15 @@ import pytest
 import torch
 import transformers
 import unknown_model
-from small_models import attend, inputs_for, new_model, rollout, small_model
+from small_models import (
+    attend,
+    attend_one,
+    inputs_for,
+    new_model,
+    rollout,
+    rollout_one,
+    small_model,
+)
 from torch import nn
 from torch.nn.functional import scaled_dot_product_attention
 from transformers import PreTrainedConfig, PreTrainedModel
@@ -157,16 +165,16 @@ def test_a_model_inside_another_module_is_captured():
 def test_a_compiled_model_is_run_as_it_was_written(family: str):
     model = new_model(family)
     inputs = inputs_for(family)
-    expected = attend(model, None, inputs)
+    expected = attend_one(model, None, inputs)
     compiled = torch.compile(model, backend="eager")
     _ = compiled(**inputs)
-    assert attend(compiled, None, inputs) == expected
+    assert attend_one(compiled, None, inputs) == expected
     inside = new_model(family)
     inside.compile(backend="eager")
     _ = inside(**inputs)
-    assert attend(inside, None, inputs) == expected
+    assert attend_one(inside, None, inputs) == expected
     np.testing.assert_allclose(
-        rollout(inside, None, inputs).scores, af.rollout(expected).scores, rtol=0, atol=1e-6
+        rollout_one(inside, None, inputs).scores, af.rollout(expected).scores, rtol=0, atol=1e-6
     )
 
 

@@ -94,7 +94,7 @@ def test_what_is_no_tokenizer_is_refused(function: Any, tokenizer: Any):
 
 @BOTH
 def test_a_processor_of_images_may_come_with_its_image(function: Any):
-    assert len(function(small_model("vit"), object(), inputs_for("vit")).tokens) == 17
+    assert len(function(small_model("vit"), object(), inputs_for("vit"))[0].tokens) == 17
 
 
 @BOTH

@@ -6,7 +6,18 @@ import numpy as np
 import pytest
 import torch
 from plain_modules import FunctionViT
-from small_models import FAMILIES, PAIRS, attend, hf, inputs_for, new_model, rollout, small_model
+from small_models import (
+    FAMILIES,
+    PAIRS,
+    attend,
+    attend_one,
+    hf,
+    inputs_for,
+    new_model,
+    rollout,
+    rollout_one,
+    small_model,
+)
 from small_tokenizers import byte_level, tokenizer_for
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -68,11 +79,11 @@ def test_rollout_in_the_pass_is_the_rollout_of_the_matrices(family: str, residua
 @pytest.mark.parametrize("family", ["bert", "llama", "deberta", "t5", "vit"])
 def test_only_the_given_layers_and_queries_are_kept(family: str):
     model, inputs = small_model(family), inputs_for(family)
-    whole = rollout(model, None, inputs)
-    part = rollout(model, None, inputs, layers=[3, 1], queries=[4, 0])
+    whole = rollout_one(model, None, inputs)
+    part = rollout_one(model, None, inputs, layers=[3, 1], queries=[4, 0])
     assert (part.layers, part.queries) == ((3, 1), (4, 0))
     np.testing.assert_allclose(part.scores, whole.scores[[2, 0]][:, [4, 0]], rtol=0, atol=1e-6)
-    last = rollout(model, None, inputs, layers=3, queries=0)
+    last = rollout_one(model, None, inputs, layers=3, queries=0)
     np.testing.assert_allclose(last.scores, whole.scores[2:3, :1], rtol=0, atol=1e-6)
 
 
@@ -113,7 +124,7 @@ def test_layers_of_a_decoder_alone_are_not_those_of_the_encoder():
     config = small_model("bart").config
     changed = type(config).from_dict({**config.to_dict(), "decoder_layers": 5})
     model = hf.BartForCausalLM(changed).eval()
-    found = rollout(model, None, {"input_ids": torch.tensor([[1, 5, 6]])}, layers=5)
+    found = rollout_one(model, None, {"input_ids": torch.tensor([[1, 5, 6]])}, layers=5)
     assert found.layers == (5,)
 
 
@@ -136,8 +147,8 @@ def test_other_precisions_are_as_close_as_they_can_be(family: str, dtype: torch.
     model = new_model(family).to(dtype)
     fields = inputs_for(family)
     inputs = {name: t.to(dtype) if t.is_floating_point() else t for name, t in fields.items()}
-    found = rollout(model, None, inputs)
-    expected = af.rollout(attend(model, None, inputs)).scores
+    found = rollout_one(model, None, inputs)
+    expected = af.rollout(attend_one(model, None, inputs)).scores
     # Shares are rounded where they go through the kernel: 8 bits of bfloat16, 11 of float16. The
     # matrices are in single precision, also those of a model in double precision.
     atol = {torch.bfloat16: 2.0**-6, torch.float16: 2.0**-9}.get(dtype, 1e-6)
@@ -151,12 +162,12 @@ def test_other_precisions_are_as_close_as_they_can_be(family: str, dtype: torch.
 def test_more_columns_than_the_kernel_takes_are_the_same(family: str, monkeypatch: Any):
     model = new_model(family, positions=150)
     inputs = inputs_for(family, length=150)
-    found = rollout(model, None, inputs)
-    expected = af.rollout(attend(model, None, inputs))
+    found = rollout_one(model, None, inputs)
+    expected = af.rollout(attend_one(model, None, inputs))
     assert found.scores.shape[2] > _hooks_transformers.FUSED_COLUMNS
     np.testing.assert_allclose(found.scores, expected.scores, **CLOSE)
     monkeypatch.setattr(_hooks_transformers, "FUSED_COLUMNS", 1000)
-    fused = rollout(model, None, inputs)
+    fused = rollout_one(model, None, inputs)
     np.testing.assert_allclose(fused.scores, expected.scores, **CLOSE)
 
 
@@ -170,8 +181,8 @@ def test_a_decoder_of_one_position_attends_to_all_of_the_source(family: str):
         if name.endswith(("EncDecAttention", "encoder_attn")):
             module.is_causal = True
     inputs["decoder_input_ids"] = inputs["decoder_input_ids"][:, :1]
-    found = rollout(model, None, inputs)
-    expected = af.rollout(attend(model, None, inputs))
+    found = rollout_one(model, None, inputs)
+    expected = af.rollout(attend_one(model, None, inputs))
     np.testing.assert_allclose(found.scores, expected.scores, **CLOSE)
 
 
@@ -249,7 +260,7 @@ def test_attention_with_a_sink_outside_the_sequence_is_refused(dtype: torch.dtyp
 
 @pytest.mark.parametrize("residual", [0.99, 0.9999, 1 - 1e-9])
 def test_a_large_residual_does_not_exceed_the_tolerance(residual: float):
-    scores = rollout(small_model("bert"), None, inputs_for("bert"), residual=residual).scores
+    scores = rollout_one(small_model("bert"), None, inputs_for("bert"), residual=residual).scores
     np.testing.assert_allclose(scores.sum(axis=-1), 1, **CLOSE)
 
 
@@ -259,8 +270,8 @@ def test_a_large_residual_does_not_exceed_the_tolerance(residual: float):
 def test_precision_is_that_of_the_pass_under_autocast(family: str, dtype: torch.dtype):
     model, inputs = small_model(family), inputs_for(family)
     with torch.autocast("cpu", dtype=dtype):
-        found = rollout(model, None, inputs).scores
-    expected = rollout(model, None, inputs).scores
+        found = rollout_one(model, None, inputs).scores
+    expected = rollout_one(model, None, inputs).scores
     # As far off as a model in that precision, see above.
     atol = 2.0**-6 if dtype == torch.bfloat16 else 2.0**-9
     np.testing.assert_allclose(found, expected, rtol=0, atol=atol)
@@ -270,7 +281,7 @@ def test_precision_is_that_of_the_pass_under_autocast(family: str, dtype: torch.
 def test_half_precision_of_many_positions_is_not_taken_for_a_sink():
     model = new_model("llama", positions=1024).to(torch.bfloat16)
     inputs = inputs_for("llama", length=1000)
-    scores = rollout(model, None, inputs, layers=3, queries=[0, 999]).scores
+    scores = rollout_one(model, None, inputs, layers=3, queries=[0, 999]).scores
     np.testing.assert_allclose(scores.sum(axis=-1), 1, rtol=0, atol=1e-3)
 
 
@@ -351,6 +362,6 @@ def test_text_and_tokenizer_are_read_as_by_attend(family: str):
 
 @pytest.mark.parametrize("method", [af.rollout, af.flow])
 def test_the_receptive_field_of_a_pair_is_refused_in_its_own_words(method: Any):
-    attention = attend(small_model("t5"), None, inputs_for("t5"))
+    attention = attend_one(small_model("t5"), None, inputs_for("t5"))
     with pytest.raises(af.InputError, match="every position sees every source token"):
         _ = method(attention, receptive_field=True)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from small_models import attend, inputs_for, new_model, rollout, small_model
+from small_models import attend, inputs_for, new_model, rollout, rollout_one, small_model
 from small_tokenizers import InPython, byte_level, metaspace, tokenizer_for, word_piece
 
 import attnflow as af
@@ -191,10 +191,10 @@ def test_settings_are_enough_to_compute_a_result_again():
 
 def test_settings_hold_the_regions_of_an_image():
     regions = np.arange(16).reshape(4, 4) // 8
-    found = rollout(small_model("vit"), None, inputs_for("vit"), segments=regions)
+    found = rollout_one(small_model("vit"), None, inputs_for("vit"), segments=regions)
     again: Any = found.settings["segments"]
     assert np.array_equal(again, regions)
-    assert rollout(small_model("vit"), None, inputs_for("vit"), segments=again) == found
+    assert rollout_one(small_model("vit"), None, inputs_for("vit"), segments=again) == found
 
 
 def test_segments_do_not_pass_for_tokens():

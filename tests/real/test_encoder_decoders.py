@@ -33,8 +33,13 @@ def attended(real: Load) -> Callable[[str], tuple[Any, Callable[..., Any]]]:
         else:  # Whisper; start, no timestamps, " (", "water"
             said = torch.tensor([[50257, 50362, 357, 7050]])
             given, more = (model, None, {"input_features": hiss(), "decoder_input_ids": said}), {}
-        found = models.attend(*given, **more)
-        return found, functools.partial(models.rollout, *given, **more)
+        found: Any = models.attend(*given, **more)
+
+        def rolled(**settings: Any) -> Any:
+            scores: Any = models.rollout(*given, **more, **settings)
+            return scores if example.text else scores[0]
+
+        return found if example.text else found[0], rolled
 
     return both
 

@@ -86,7 +86,7 @@ def single_inputs(
         for inputs in prepared
         for fields in _split(model, inputs)
     ]
-    return found, isinstance(text, str) or (isinstance(text, Inputs) and text.single)
+    return found, text.single if isinstance(text, Inputs) else isinstance(text, str)
 
 
 def _prepared(

@@ -57,7 +57,7 @@ def attend(
 @overload
 def attend(
     model: nn.Module, tokenizer: Any, text: Mapping[str, Any] | Tensor, *, heads: Heads = "all"
-) -> AnyAttention | list[AnyAttention]: ...
+) -> list[AnyAttention]: ...
 def attend(
     model: nn.Module,
     tokenizer: Any,
@@ -80,9 +80,9 @@ def attend(
     tokenizer
         The model's tokenizer or processor; None with tensors.
     text
-        One text gives one result; a list of texts is run as a padded batch and gives a list of
-        results without padding. Tensors, a mapping by name or the model's main input alone, give
-        one result for a batch of one and a list for more.
+        One text gives one result. A list of texts, run as a padded batch, gives a list of results
+        without padding. Tensors, a mapping by name or the model's main input alone, give a list
+        too, also for a batch of one and for a module without a batch axis.
     target
         The text that the decoder of an encoder-decoder reads, one for each text; by default only
         its start token.
@@ -97,8 +97,8 @@ def attend(
 
     Returns
     -------
-    An Attention, or an EncoderDecoderAttention for an encoder-decoder; a list of them for several
-    inputs. `causal` is set if no position attends to a later one.
+    An Attention, or an EncoderDecoderAttention for an encoder-decoder; a list of them unless `text`
+    is one text. `causal` is set if no position attends to a later one.
 
     Notes
     -----
@@ -115,7 +115,7 @@ def attend(
     >>> small = {"hidden_size": 8, "num_attention_heads": 2, "intermediate_size": 8}
     >>> model = BertModel(BertConfig(vocab_size=10, num_hidden_layers=3, **small))
     >>> attend(model, None, {"input_ids": torch.tensor([[1, 2, 3, 4]])})
-    Attention(layers=3, heads=2, tokens=4)
+    [Attention(layers=3, heads=2, tokens=4)]
     """
     if not isinstance(cast("object", heads), str) or heads not in ("all", "mean"):
         raise InputError(f"heads: expected 'all' or 'mean', got {heads!r}")
@@ -126,7 +126,7 @@ def attend(
     capture_attention(model, inputs.forward, collector.receive)
     examples = range(len(collector.inputs.sources))
     found = [_result(model, collector, example, averaged=averaged) for example in examples]
-    return found[0] if collector.inputs.single else found
+    return found[0] if inputs.single else found
 
 
 def _result(

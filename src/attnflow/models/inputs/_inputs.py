@@ -28,7 +28,7 @@ class Inputs:
     forward: dict[str, Any]  # keyword arguments; "" for a single positional argument
     sources: tuple[Positions, ...]
     targets: tuple[Positions, ...] | None  # None without a decoder
-    single: bool  # whether one example was passed, not a list
+    single: bool  # whether one text was passed, not a list or tensors
     # Possible batch sizes of a plain module, whose batch axis is unknown before the pass. Until
     # then, `sources` and `targets` may be empty.
     batches: tuple[int, ...] = ()
@@ -41,7 +41,6 @@ class Inputs:
                 self,
                 sources=self.sources or unnamed,
                 targets=None if self.targets is None else self.targets or unnamed,
-                single=examples == 1,
                 batches=(),
             ).with_batch_size(examples, name)
         if examples != len(self.sources):

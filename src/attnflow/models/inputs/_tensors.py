@@ -96,7 +96,7 @@ def prepare_tensors(model: nn.Module, tokenizer: Any, fields: dict[str, Any]) ->
         forward=without_cache(model, fields),
         sources=tuple(sources),
         targets=targets,
-        single=len(sources) == 1,
+        single=False,
         batches=batches,
     )
 

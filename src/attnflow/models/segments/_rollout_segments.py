@@ -43,7 +43,7 @@ def rollout(
         As for `attend`.
     text
         As for `attend`; with segments="texts" a list of texts that are joined with line breaks to
-        one prompt, or a list of such lists.
+        one prompt, which gives one result, or a list of such lists.
     segments
         The columns of the result: "tokens"; "words"; "lines" of the text; "texts"; character spans
         (start, end) that do not overlap; or, for an image, an array (rows, columns) with the number
@@ -72,7 +72,7 @@ def rollout(
     >>> small = {"hidden_size": 8, "num_attention_heads": 2, "intermediate_size": 8}
     >>> model = BertModel(BertConfig(vocab_size=10, num_hidden_layers=3, **small))
     >>> rollout(model, None, {"input_ids": torch.tensor([[1, 2, 3, 4]])}, queries=0)
-    TokenAttention('rollout', layers=3, queries=1, tokens=4)
+    [TokenAttention('rollout', layers=3, queries=1, tokens=4)]
     """
     model = unwrap_compiled(model)
     share = checks.as_fraction(residual, "residual")
@@ -83,7 +83,7 @@ def rollout(
     )
     capture_attention(model, inputs.forward, accumulator.receive, fused=True)
     found = accumulator.results()
-    return found[0] if accumulator.inputs.single else found
+    return found[0] if inputs.single else found
 
 
 def _prompts(text: Any, segments: Any) -> tuple[Any, list[Any], bool]:
