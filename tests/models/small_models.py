@@ -15,7 +15,7 @@ from attnflow import models
 hf: Any = transformers  # its configurations say little about what they take
 # One result for one text, a list for a list of texts and for tensors. A test knows which.
 attend: Any = models.attend
-rollout: Any = models.rollout
+rollout_segments: Any = models.rollout_segments
 
 VOCABULARY = 400
 _SMALL: dict[str, Any] = {
@@ -211,7 +211,7 @@ def attend_one(*given: Any, **settings: Any) -> Any:
 
 def rollout_one(*given: Any, **settings: Any) -> Any:
     """Rollout in the pass for tensors with a batch of one."""
-    [found] = rollout(*given, **settings)
+    [found] = rollout_segments(*given, **settings)
     return found
 
 

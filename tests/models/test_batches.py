@@ -14,8 +14,8 @@ from small_models import (
     attend_one,
     inputs_for,
     parts,
-    rollout,
     rollout_one,
+    rollout_segments,
     small_model,
 )
 from small_tokenizers import tokenizer_for
@@ -59,10 +59,10 @@ def test_a_batch_of_texts_is_the_same_as_one_by_one(family: str, heads: str):
 def test_a_batch_rolls_out_to_the_same_as_one_by_one(family: str, segments: Any):
     model, tokenizer = small_model(family), tokenizer_for(family)
     target = {"target": TARGETS} if family in PAIRS else {}
-    batch = rollout(model, tokenizer, TEXTS, segments=segments, **target)
+    batch = rollout_segments(model, tokenizer, TEXTS, segments=segments, **target)
     for number, together in enumerate(batch):
         chosen = {"target": TARGETS[number]} if family in PAIRS else {}
-        single = rollout(model, tokenizer, TEXTS[number], segments=segments, **chosen)
+        single = rollout_segments(model, tokenizer, TEXTS[number], segments=segments, **chosen)
         assert together.tokens == single.tokens
         assert together.origin == single.origin
         np.testing.assert_allclose(together.scores, single.scores, rtol=0, atol=1e-5)
@@ -76,15 +76,15 @@ def test_a_tuple_of_texts_is_a_list_of_texts():
 def test_a_list_of_one_text_gives_a_list_of_one():
     model, tokenizer = small_model("bert"), tokenizer_for("bert")
     assert attend(model, tokenizer, ["the cat"]) == [attend(model, tokenizer, "the cat")]
-    one = rollout(model, tokenizer, "the cat")
-    assert rollout(model, tokenizer, ["the cat"]) == [one]
-    assert rollout(model, tokenizer, [["the cat"]], segments="texts") == [
-        rollout(model, tokenizer, ["the cat"], segments="texts")
+    one = rollout_segments(model, tokenizer, "the cat")
+    assert rollout_segments(model, tokenizer, ["the cat"]) == [one]
+    assert rollout_segments(model, tokenizer, [["the cat"]], segments="texts") == [
+        rollout_segments(model, tokenizer, ["the cat"], segments="texts")
     ]
 
 
 @pytest.mark.parametrize("batch", [1, 2])
-@pytest.mark.parametrize("function", [attend, rollout], ids=["attend", "rollout"])
+@pytest.mark.parametrize("function", [attend, rollout_segments], ids=["attend", "rollout_segments"])
 @pytest.mark.parametrize("family", ["bert", "bart", "vit", "whisper"])
 def test_tensors_give_a_list_whatever_the_batch_size(family: str, function: Any, batch: int):
     model, inputs = small_model(family), inputs_for(family, batch=batch)
@@ -119,7 +119,7 @@ def test_padding_of_ready_inputs_is_cut_away(family: str, side: str):
     model = small_model(family)
     fields, single = padded(family, side=side)
     batch = attend(model, None, fields)
-    rolled = rollout(model, None, fields)
+    rolled = rollout_segments(model, None, fields)
     for mine, scores, inputs in zip(batch, rolled, single, strict=True):
         alone = attend_one(model, None, inputs)
         assert mine.tokens == alone.tokens == tuple(map(str, inputs["input_ids"][0].tolist()))
@@ -141,7 +141,7 @@ def test_padding_on_both_ends_of_a_pair_is_cut_away(family: str):
         "decoder_attention_mask": torch.tensor([[1, 1, 1, 0, 0], [1] * 5]),
     }
     batch = attend(model, None, fields)
-    rolled = rollout(model, None, fields)
+    rolled = rollout_segments(model, None, fields)
     for i, (s, t) in enumerate([(6, 3), (4, 5)]):
         inputs = {"input_ids": source[i : i + 1, :s], "decoder_input_ids": target[i : i + 1, :t]}
         alone = attend_one(model, None, inputs)
@@ -202,5 +202,5 @@ def test_a_mask_of_sound_counts_something_else_than_positions():
     masked = attend(small_model("whisper"), None, {**inputs, "attention_mask": mask})
     assert plain == masked  # Whisper's encoder sees all of it
     assert masked[1].source[:2] == ("0.00s", "0.02s")
-    rolled = rollout(small_model("whisper"), None, {**inputs, "attention_mask": mask})
+    rolled = rollout_segments(small_model("whisper"), None, {**inputs, "attention_mask": mask})
     assert rolled[1].scores.shape == (3 + 2 * 2, 35, 35)

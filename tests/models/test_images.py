@@ -12,8 +12,8 @@ from small_models import (
     attend_one,
     hf,
     inputs_for,
-    rollout,
     rollout_one,
+    rollout_segments,
     small_model,
 )
 from torch import nn
@@ -62,7 +62,7 @@ def test_an_image_need_not_be_square(family: str):
     assert len(found) == 2
     assert found[0].origin.grid == af.Grid(rows=3, columns=7, prefix=prefix)
     assert found[0].tokens[-1] == "2,6"
-    rolled = rollout(small_model(family), None, inputs)
+    rolled = rollout_segments(small_model(family), None, inputs)
     for attention, mine in zip(found, rolled, strict=True):
         expected = af.rollout(attention)
         np.testing.assert_allclose(mine.scores, expected.scores, rtol=0, atol=1e-5)
@@ -170,6 +170,6 @@ def test_a_plain_vision_transformer_takes_pixels(batch: int):
     assert len(every) == batch
     assert all(attention.weights.shape == (3, 4, 7, 7) for attention in every)
     assert every[0].tokens == tuple("0123456")
-    rolled = rollout(model, None, pixels)
+    rolled = rollout_segments(model, None, pixels)
     for mine, attention in zip(rolled, every, strict=True):
         np.testing.assert_allclose(mine.scores, af.rollout(attention).scores, rtol=0, atol=1e-5)

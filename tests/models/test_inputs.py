@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 import torch
 from plain_modules import FunctionViT
-from small_models import attend, hf, inputs_for, new_model, rollout, small_model
+from small_models import attend, hf, inputs_for, new_model, rollout_segments, small_model
 from small_tokenizers import byte_level, metaspace, tokenizer_for, word_piece
 from torch import nn
 
 import attnflow as af
 
-BOTH = pytest.mark.parametrize("function", [attend, rollout], ids=["attend", "rollout"])
+BOTH = pytest.mark.parametrize(
+    "function", [attend, rollout_segments], ids=["attend", "rollout_segments"]
+)
 
 
 # ---- texts ----------------------------------------------------------------------------------

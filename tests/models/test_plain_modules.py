@@ -7,7 +7,7 @@ import pytest
 import torch
 from plain_checks import LENGTH, X, assert_found, assert_rolls_out, seeded
 from plain_modules import Blocks, DropoutViT, FunctionAttention, FunctionViT, MultiheadEncoder
-from small_models import attend, attend_one, rollout
+from small_models import attend, attend_one, rollout_segments
 from torch import nn
 
 import attnflow as af
@@ -84,7 +84,7 @@ def test_attention_within_windows_is_refused():
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return super().forward(x.unflatten(1, (2, 3)).flatten(0, 1))
 
-    for function in (attend, rollout):
+    for function in (attend, rollout_segments):
         with pytest.raises(af.UnsupportedModelError, match="expected a batch of 2, got 4"):
             _ = function(Folded(FunctionAttention()), None, torch.ones(2, 6, 16))
 
@@ -157,7 +157,7 @@ def test_other_precisions_are_close(make: Any, dtype: torch.dtype):
     for mine, theirs in zip(attend(model, None, X.to(dtype)), exact, strict=True):
         assert mine.weights.dtype == np.float32
         np.testing.assert_allclose(mine.weights, theirs.weights, rtol=0, atol=atol)
-    for mine, theirs in zip(rollout(model, None, X.to(dtype)), exact, strict=True):
+    for mine, theirs in zip(rollout_segments(model, None, X.to(dtype)), exact, strict=True):
         np.testing.assert_allclose(mine.scores, af.rollout(theirs).scores, rtol=0, atol=atol)
 
 

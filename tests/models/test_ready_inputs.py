@@ -8,13 +8,23 @@ import numpy as np
 import pytest
 import torch
 from plain_modules import FunctionViT
-from small_models import attend, attend_one, hf, inputs_for, new_model, rollout, small_model
+from small_models import (
+    attend,
+    attend_one,
+    hf,
+    inputs_for,
+    new_model,
+    rollout_segments,
+    small_model,
+)
 from small_tokenizers import word_piece
 from torch import nn
 
 import attnflow as af
 
-BOTH = pytest.mark.parametrize("function", [attend, rollout], ids=["attend", "rollout"])
+BOTH = pytest.mark.parametrize(
+    "function", [attend, rollout_segments], ids=["attend", "rollout_segments"]
+)
 
 
 # ---- models ---------------------------------------------------------------------------------
@@ -121,7 +131,7 @@ def test_the_rollout_of_negative_weights_does_not_blame_the_numbers():
     with pytest.raises(
         af.UnsupportedModelError, match=r"rows that sum to 1, got .* or that is no dist"
     ):
-        _ = rollout(model, None, {"input_ids": torch.tensor([[1, 2, 3, 4, 5]])})
+        _ = rollout_segments(model, None, {"input_ids": torch.tensor([[1, 2, 3, 4, 5]])})
 
 
 @pytest.mark.parametrize(("family", "causal"), [("gpt2", True), ("llama", True), ("bert", False)])

@@ -15,8 +15,8 @@ from small_models import (
     inputs_for,
     new_model,
     own_attention,
-    rollout,
     rollout_one,
+    rollout_segments,
     small_model,
 )
 from torch import nn
@@ -29,7 +29,9 @@ from attnflow.models.capture._extra_values import attend_with_extra_values
 from attnflow.models.capture._hooks_modules import _FunctionCall, _hook_multihead
 from attnflow.models.capture._hooks_transformers import _attention_function
 
-BOTH = pytest.mark.parametrize("function", [attend, rollout], ids=["attend", "rollout"])
+BOTH = pytest.mark.parametrize(
+    "function", [attend, rollout_segments], ids=["attend", "rollout_segments"]
+)
 SIZES: dict[str, Any] = {"hidden_size": 16, "num_hidden_layers": 3, "num_attention_heads": 4}
 DECODER: dict[str, Any] = SIZES | {
     "vocab_size": 400, "intermediate_size": 24, "num_key_value_heads": 2, "head_dim": 4,

@@ -14,8 +14,8 @@ from small_models import (
     hf,
     inputs_for,
     new_model,
-    rollout,
     rollout_one,
+    rollout_segments,
     small_model,
 )
 from small_tokenizers import byte_level, tokenizer_for
@@ -65,7 +65,7 @@ def test_heads_are_multiplied_some_at_a_time_with_their_own_masks(
 @pytest.mark.usefixtures("way")
 def test_rollout_in_the_pass_is_the_rollout_of_the_matrices(family: str, residual: float):
     model, inputs = small_model(family), inputs_for(family, batch=2)
-    found = rollout(model, None, inputs, residual=residual)
+    found = rollout_segments(model, None, inputs, residual=residual)
     for mine, attention in zip(found, attend(model, None, inputs), strict=True):
         expected = af.rollout(attention.graph(residual=residual))
         np.testing.assert_allclose(mine.scores, expected.scores, **CLOSE)
@@ -105,7 +105,7 @@ def test_layers_and_queries_that_are_not_there_are_refused(
     family: str, asked: dict[str, Any], message: str
 ):
     with pytest.raises(af.InputError, match=message):
-        _ = rollout(small_model(family), None, inputs_for(family), **asked)
+        _ = rollout_segments(small_model(family), None, inputs_for(family), **asked)
 
 
 @pytest.mark.parametrize("asked", [{"layers": 4}, {"layers": []}, {"queries": [1, 1]}])
@@ -117,7 +117,7 @@ def test_layers_and_queries_are_checked_before_the_pass(asked: dict[str, Any]):
 
     _ = model.register_forward_pre_hook(run)
     with pytest.raises(af.InputError):
-        _ = rollout(model, None, inputs_for("bert"), **asked)
+        _ = rollout_segments(model, None, inputs_for("bert"), **asked)
 
 
 def test_layers_of_a_decoder_alone_are_not_those_of_the_encoder():
@@ -130,14 +130,14 @@ def test_layers_of_a_decoder_alone_are_not_those_of_the_encoder():
 
 def test_settings_have_no_causality_for_columns_that_are_not_tokens():
     model, tokenizer = small_model("gpt2"), tokenizer_for("gpt2")
-    assert rollout(model, tokenizer, "the cat").settings["causal"] is True
-    assert "causal" not in rollout(model, tokenizer, "the cat", segments="words").settings
+    assert rollout_segments(model, tokenizer, "the cat").settings["causal"] is True
+    assert "causal" not in rollout_segments(model, tokenizer, "the cat", segments="words").settings
 
 
 @pytest.mark.parametrize("residual", [1, -0.1, "half", True])
 def test_a_residual_outside_of_its_range_is_refused(residual: Any):
     with pytest.raises(af.InputError, match=r"must be a number in \[0, 1\), got"):
-        _ = rollout(small_model("bert"), None, inputs_for("bert"), residual=residual)
+        _ = rollout_segments(small_model("bert"), None, inputs_for("bert"), residual=residual)
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.float16], ids=str)
@@ -255,7 +255,7 @@ def test_attention_with_a_sink_outside_the_sequence_is_refused(dtype: torch.dtyp
                 _ = parameter.fill_(0.0)
     inputs = {"input_ids": torch.ones(1, length, dtype=torch.int64)}
     with pytest.raises(af.UnsupportedModelError, match=r"got a sum of 0\.\d+"):
-        _ = rollout(model, None, inputs)
+        _ = rollout_segments(model, None, inputs)
 
 
 @pytest.mark.parametrize("residual", [0.99, 0.9999, 1 - 1e-9])
@@ -319,7 +319,7 @@ def test_no_matrix_of_all_heads_is_ever_held(family: str, segments: Any):
     n = len(byte_level()(text).input_ids)
     assert 700 < n < LONG
     with Largest() as largest:
-        _ = rollout(model, byte_level(), text, segments=segments, layers=3, queries=0)
+        _ = rollout_segments(model, byte_level(), text, segments=segments, layers=3, queries=0)
     # With a column for each token R itself has n², and so has the mask of a sliding window.
     assert largest.numbers <= n * n
     if segments == "lines" and family in ("llama", "qwen3", "gemma"):
@@ -333,7 +333,7 @@ def test_no_matrix_is_held_for_segments_of_a_plain_module():
     model = FunctionViT(is_causal=True).eval()
     x = torch.randn(1, 600, 16)
     with Largest() as largest:
-        _ = rollout(model, None, x)
+        _ = rollout_segments(model, None, x)
     assert largest.numbers <= 600 * 600
     with Largest() as largest:
         _ = attend(model, None, x, heads="mean")
@@ -354,7 +354,7 @@ def test_the_mean_of_heads_is_taken_without_the_matrices_of_all():
 def test_text_and_tokenizer_are_read_as_by_attend(family: str):
     model, tokenizer = small_model(family), tokenizer_for(family)
     target = {"target": "the key"} if family in PAIRS else {}
-    found = rollout(model, tokenizer, "the old cat", **target)
+    found = rollout_segments(model, tokenizer, "the old cat", **target)
     expected = af.rollout(attend(model, tokenizer, "the old cat", **target))
     np.testing.assert_allclose(found.scores, expected.scores, **CLOSE)
     assert (found.tokens, found.origin) == (expected.tokens, expected.origin)

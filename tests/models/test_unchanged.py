@@ -1,4 +1,4 @@
-"""After `attend` and `rollout` a model is exactly as it was, also when the pass fails half-way."""
+"""`attend` and `rollout_segments` leave a model as it was, also if the pass fails half-way."""
 
 import copy
 import time
@@ -10,7 +10,7 @@ import pytest
 import torch
 from model_state import state
 from plain_modules import DropoutViT, FunctionViT, MultiheadEncoder
-from small_models import FAMILIES, attend, hf, inputs_for, new_model, rollout, small_model
+from small_models import FAMILIES, attend, hf, inputs_for, new_model, rollout_segments, small_model
 from torch import nn
 from torch.backends import mha
 
@@ -19,7 +19,7 @@ import attnflow as af
 WAYS: dict[str, Callable[[Any, Any], Any]] = {
     "attend": lambda model, inputs: attend(model, None, inputs),
     "attend-mean": lambda model, inputs: attend(model, None, inputs, heads="mean"),
-    "rollout": lambda model, inputs: rollout(model, None, inputs),
+    "rollout_segments": lambda model, inputs: rollout_segments(model, None, inputs),
 }
 PLAIN: dict[str, Callable[[], nn.Module]] = {
     "multihead": MultiheadEncoder,

@@ -21,7 +21,7 @@ FRAMES = 40  # of Whisper's 1500, for flow
 
 @pytest.fixture(scope="module")
 def attended(real: Load) -> Callable[[str], tuple[Any, Callable[..., Any]]]:
-    """The attention of a model for its example, once, and `models.rollout` for the same."""
+    """The attention of a model for its example, once, and `rollout_segments` for the same."""
 
     @functools.cache
     def both(name: str) -> tuple[Any, Callable[..., Any]]:
@@ -36,7 +36,7 @@ def attended(real: Load) -> Callable[[str], tuple[Any, Callable[..., Any]]]:
         found: Any = models.attend(*given, **more)
 
         def rolled(**settings: Any) -> Any:
-            scores: Any = models.rollout(*given, **more, **settings)
+            scores: Any = models.rollout_segments(*given, **more, **settings)
             return scores if example.text else scores[0]
 
         return found if example.text else found[0], rolled

@@ -103,9 +103,9 @@ def attend(
     Notes
     -----
     Takes the time of an eager forward pass and `4 · L · H · n²` bytes, `4 · L · n²` with
-    heads="mean"; for longer inputs, see `attnflow.models.rollout`. Threads may call this at the
-    same time; passes of models that share modules or a config run one after the other. Other code
-    must not use a model meanwhile.
+    heads="mean"; for longer inputs, see `rollout_segments`. Threads may call this at the same time;
+    passes of models that share modules or a config run one after the other. Other code must not
+    use a model meanwhile.
 
     Examples
     --------

@@ -79,7 +79,7 @@ class RolloutAccumulator:
             raise UnsupportedModelError(
                 f"{call.name or 'an attention'}: expected {rows.shape[1]} queries and "
                 f"{below.shape[1]} keys, as before, got {queries} queries and {keys} keys. Of a "
-                "model with several parts, pass one: rollout(model.vision_model, …)"
+                "model with several parts, pass one: rollout_segments(model.vision_model, …)"
             )
         real = _real_rows(
             (self.inputs.sources if role == "self" else self.inputs.targets) or (), rows

@@ -1,4 +1,4 @@
-"""`rollout`: attention rollout during the forward pass, without the attention weights."""
+"""`rollout_segments`: attention rollout during the forward pass, without the attention weights."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from torch import nn
 
 
-def rollout(
+def rollout_segments(
     model: nn.Module,
     tokenizer: Any,
     text: ModelInput | Sequence[Sequence[str]],
@@ -68,10 +68,10 @@ def rollout(
     --------
     >>> from transformers import BertConfig, BertModel
     >>> import torch
-    >>> from attnflow.models import rollout
+    >>> from attnflow.models import rollout_segments
     >>> small = {"hidden_size": 8, "num_attention_heads": 2, "intermediate_size": 8}
     >>> model = BertModel(BertConfig(vocab_size=10, num_hidden_layers=3, **small))
-    >>> rollout(model, None, {"input_ids": torch.tensor([[1, 2, 3, 4]])}, queries=0)
+    >>> rollout_segments(model, None, {"input_ids": torch.tensor([[1, 2, 3, 4]])}, queries=0)
     [TokenAttention('rollout', layers=3, queries=1, tokens=4)]
     """
     model = unwrap_compiled(model)
