@@ -1,5 +1,7 @@
 """Invalid texts raise errors with what was expected, what was received, and the fix."""
 
+import inspect
+import typing
 from typing import Any
 
 import numpy as np
@@ -215,3 +217,15 @@ def test_texts_of_different_lengths_need_a_mask(function: Any):
         af.InputError, match="takes no attention_mask, so texts of different length"
     ):
         _ = function(PlainReader(), byte_level(), ["the cat", "the"])
+
+
+@BOTH
+def test_overloads_have_every_setting_from_one_list(function: Any):
+    parameters = inspect.signature(function).parameters.values()
+    names = {each.name for each in parameters if each.kind is each.KEYWORD_ONLY}
+    overloads = typing.get_overloads(function)
+    assert len(overloads) >= 2
+    for overload in overloads:
+        listed = overload.__annotations__["settings"].removeprefix("Unpack[").removesuffix("]")
+        settings = overload.__globals__[listed].__annotations__
+        assert settings.keys() == names

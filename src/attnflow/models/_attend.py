@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +15,7 @@ from attnflow.models.inputs import (
     Generate,
     ModelInput,
     Positions,
+    Several,
     join_origins,
     name_positions,
     prepare,
@@ -23,7 +23,7 @@ from attnflow.models.inputs import (
 from attnflow.types import Attention, EncoderDecoderAttention
 
 if TYPE_CHECKING:
-    from torch import Tensor, nn
+    from torch import nn
 
 Heads: TypeAlias = Literal["all", "mean"]
 AnyAttention: TypeAlias = "Attention | EncoderDecoderAttention"
@@ -32,31 +32,22 @@ AnyAttention: TypeAlias = "Attention | EncoderDecoderAttention"
 _TOLERANCE = 1e-3
 
 
+class AttendSettings(TypedDict, total=False):
+    """Settings of `attend`, for its overloads."""
+
+    target: str | list[str] | None
+    heads: Heads
+    truncate: bool
+    generate: Generate | None
+
+
 @overload
 def attend(
-    model: nn.Module,
-    tokenizer: Any,
-    text: str,
-    *,
-    target: str | None = None,
-    heads: Heads = "all",
-    truncate: bool = False,
-    generate: Generate | None = None,
+    model: nn.Module, tokenizer: Any, text: str, **settings: Unpack[AttendSettings]
 ) -> AnyAttention: ...
 @overload
 def attend(
-    model: nn.Module,
-    tokenizer: Any,
-    text: list[str] | tuple[str, ...],
-    *,
-    target: list[str] | None = None,
-    heads: Heads = "all",
-    truncate: bool = False,
-    generate: Generate | None = None,
-) -> list[AnyAttention]: ...
-@overload
-def attend(
-    model: nn.Module, tokenizer: Any, text: Mapping[str, Any] | Tensor, *, heads: Heads = "all"
+    model: nn.Module, tokenizer: Any, text: Several, **settings: Unpack[AttendSettings]
 ) -> list[AnyAttention]: ...
 def attend(
     model: nn.Module,

@@ -15,7 +15,7 @@ from attnflow.models._model import (
 from attnflow.models.inputs._generate import Generate
 from attnflow.models.inputs._inputs import Inputs, Positions
 from attnflow.models.inputs._positions import join_origins, name_positions
-from attnflow.models.inputs._prepare import ModelInput, prepare
+from attnflow.models.inputs._prepare import ModelInput, Several, prepare
 from attnflow.models.inputs._tokenize import count_tokens, inner_tokenizer, token_names
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "Inputs",
     "ModelInput",
     "Positions",
+    "Several",
     "accepts",
     "check_vocabulary",
     "count_tokens",

@@ -15,8 +15,10 @@ from attnflow.models.inputs._texts import prepare_texts
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
+# Inputs that give a list of results: several texts, or tensors with a batch axis.
+Several: TypeAlias = "list[str] | tuple[str, ...] | Mapping[str, Any] | Tensor"
 # `Inputs` are for other packages of attnflow, which use one text several times.
-ModelInput: TypeAlias = "str | list[str] | tuple[str, ...] | Mapping[str, Any] | Tensor | Inputs"
+ModelInput: TypeAlias = "str | Several | Inputs"
 
 
 def prepare(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack, overload
 
 from attnflow._internal import checks
 from attnflow.errors import InputError
 from attnflow.models._model import unwrap_compiled
 from attnflow.models.capture import capture_attention
-from attnflow.models.inputs import ModelInput, prepare
+from attnflow.models.inputs import ModelInput, Several, prepare
 from attnflow.models.segments._accumulate import RolloutAccumulator
 from attnflow.models.segments._columns import SEPARATOR, Segments, join_texts
 from attnflow.types import TokenAttention
@@ -17,13 +17,54 @@ from attnflow.types import TokenAttention
 if TYPE_CHECKING:
     from torch import nn
 
+# The texts of one prompt, for segments="texts".
+Texts: TypeAlias = list[str] | tuple[str, ...]
 
+
+class _RolloutSettings(TypedDict, total=False):
+    """Settings of `rollout_segments`, for its overloads."""
+
+    target: str | list[str] | None
+    residual: float
+    layers: Iterable[int] | int | None
+    queries: Iterable[int] | int | None
+    truncate: bool
+
+
+class RolloutSettings(_RolloutSettings, total=False):
+    """Settings for segments of each text."""
+
+    segments: Segments
+
+
+class JoinSettings(_RolloutSettings):
+    """Settings for texts that are joined to one prompt, and are its segments."""
+
+    segments: Literal["texts"]
+
+
+@overload
+def rollout_segments(
+    model: nn.Module, tokenizer: Any, text: str, **settings: Unpack[RolloutSettings]
+) -> TokenAttention: ...
+@overload
+def rollout_segments(
+    model: nn.Module, tokenizer: Any, text: Several, **settings: Unpack[RolloutSettings]
+) -> list[TokenAttention]: ...
+@overload
+def rollout_segments(
+    model: nn.Module, tokenizer: Any, text: Texts, **settings: Unpack[JoinSettings]
+) -> TokenAttention: ...
+@overload
+def rollout_segments(
+    model: nn.Module, tokenizer: Any, text: Sequence[Texts], **settings: Unpack[JoinSettings]
+) -> list[TokenAttention]: ...
 def rollout_segments(
     model: nn.Module,
     tokenizer: Any,
-    text: ModelInput | Sequence[Sequence[str]],
+    text: ModelInput | Sequence[Texts],
     *,
-    segments: Segments = "tokens",
+    segments: Segments | Literal["texts"] = "tokens",
     target: str | list[str] | None = None,
     residual: float = 0.5,
     layers: Iterable[int] | int | None = None,
