@@ -79,11 +79,12 @@ _LAZY_NAMES = {
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LAZY_PACKAGES:
-        return importlib.import_module(f"attnflow.{name}")
-    if name in _LAZY_NAMES:
-        return getattr(importlib.import_module(f"attnflow.{_LAZY_NAMES[name]}"), name)
-    raise AttributeError(f"module 'attnflow' has no attribute {name!r}")
+    package = name if name in _LAZY_PACKAGES else _LAZY_NAMES.get(name)
+    if package is None:
+        raise AttributeError(f"module 'attnflow' has no attribute {name!r}")
+    module = importlib.import_module(f"attnflow.{package}")
+    globals()[name] = found = module if package == name else getattr(module, name)
+    return found
 
 
 def __dir__() -> list[str]:

@@ -19,8 +19,7 @@ from small_models import (
 from torch import nn
 
 import attnflow as af
-from attnflow.models.inputs._inputs import Positions
-from attnflow.models.inputs._positions import name_positions
+from attnflow.models.inputs import Positions, name_positions
 
 PREFIX = {
     "vit": ("[CLS]",),

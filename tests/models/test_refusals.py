@@ -23,9 +23,9 @@ from torch import nn
 from torch.backends import mha
 
 import attnflow as af
-from attnflow.models._families import token_limit
-from attnflow.models.capture._call import GivenWeights
-from attnflow.models.capture._extra_values import attend_with_extra_values
+from attnflow.models import token_limit
+from attnflow.models.capture._blocks import attend_with_extra_values
+from attnflow.models.capture._calls import GivenWeights
 from attnflow.models.capture._hooks_modules import _FunctionCall, _hook_multihead
 from attnflow.models.capture._hooks_transformers import _attention_function
 

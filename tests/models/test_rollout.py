@@ -22,8 +22,8 @@ from small_tokenizers import byte_level, tokenizer_for
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import attnflow as af
-from attnflow.models.capture import _extra_values, _hooks_modules, _hooks_transformers
-from attnflow.models.capture._call import GivenWeights
+from attnflow.models.capture import _blocks, _hooks_modules
+from attnflow.models.capture._calls import GivenWeights
 from attnflow.models.inputs._inputs import Inputs, Positions
 from attnflow.models.segments import _accumulate
 
@@ -35,10 +35,9 @@ CLOSE: Any = {"rtol": 0, "atol": 1e-5}
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """The ways to multiply: through the fused kernel, and heads averaged block by block."""
     if request.param == "fused, head by head":
-        monkeypatch.setattr(_extra_values, "_MAX_ELEMENTS", 1)
+        monkeypatch.setattr(_blocks, "_MAX_ELEMENTS", 1)
     if request.param == "by blocks":
-        monkeypatch.setattr(_hooks_transformers, "FUSED_COLUMNS", 0)
-        monkeypatch.setattr(_hooks_modules, "FUSED_COLUMNS", 0)
+        monkeypatch.setattr(_blocks, "FUSED_COLUMNS", 0)
     return request.param
 
 
@@ -47,7 +46,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
 def test_heads_are_multiplied_some_at_a_time_with_their_own_masks(
     at_once: int, per_head: bool, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(_extra_values, "_MAX_ELEMENTS", at_once)
+    monkeypatch.setattr(_blocks, "_MAX_ELEMENTS", at_once)
     random = torch.manual_seed(0)
     query, key, value = (torch.randn(1, 5, 4, 3, generator=random) for _ in range(3))
     mask = torch.randn(1, 5 if per_head else 1, 4, 4, generator=random)
@@ -164,9 +163,9 @@ def test_more_columns_than_the_kernel_takes_are_the_same(family: str, monkeypatc
     inputs = inputs_for(family, length=150)
     found = rollout_one(model, None, inputs)
     expected = af.rollout(attend_one(model, None, inputs))
-    assert found.scores.shape[2] > _hooks_transformers.FUSED_COLUMNS
+    assert found.scores.shape[2] > _blocks.FUSED_COLUMNS
     np.testing.assert_allclose(found.scores, expected.scores, **CLOSE)
-    monkeypatch.setattr(_hooks_transformers, "FUSED_COLUMNS", 1000)
+    monkeypatch.setattr(_blocks, "FUSED_COLUMNS", 1000)
     fused = rollout_one(model, None, inputs)
     np.testing.assert_allclose(fused.scores, expected.scores, **CLOSE)
 
@@ -206,7 +205,7 @@ def rolled_out(product: torch.Tensor, *kept: list[bool] | None) -> list[af.Token
         queries=None,
     )  # fmt: skip
     call = Given("layer", "self", torch.zeros(examples, 1, n, n))
-    object.__setattr__(call, "product", product)
+    call.product = product
     accumulator.receive(call)
     return accumulator.results()
 

@@ -9,8 +9,8 @@ from small_models import attend, attend_one, inputs_for, new_model, own_attentio
 from torch.nn import functional
 
 from attnflow.errors import UnsupportedModelError
-from attnflow.models.capture._collect import Block
-from attnflow.models.capture._softmax import softmax_into
+from attnflow.models.capture._calls import Block
+from attnflow.models.capture._hooks_transformers import softmax_into
 
 SHAPE = (1, 2, 3, 3)
 SCORES = torch.randn(*SHAPE, generator=torch.manual_seed(0))

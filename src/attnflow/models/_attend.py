@@ -8,9 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnflow.errors import InputError, UnsupportedModelError
-from attnflow.models._families import layer_count
-from attnflow.models._model import not_finite, not_normalized, unwrap_compiled
-from attnflow.models.capture import ROLES, Collector, capture_attention
+from attnflow.models._model import checked_model, layer_count
+from attnflow.models.capture import (
+    ROLES,
+    Collector,
+    capture_attention,
+    not_finite,
+    not_normalized,
+)
 from attnflow.models.inputs import (
     Generate,
     ModelInput,
@@ -110,7 +115,7 @@ def attend(
     """
     if not isinstance(cast("object", heads), str) or heads not in ("all", "mean"):
         raise InputError(f"heads: expected 'all' or 'mean', got {heads!r}")
-    model = unwrap_compiled(model)
+    model = checked_model(model)
     inputs = prepare(model, tokenizer, text, target=target, truncate=truncate, generate=generate)
     averaged = heads == "mean"
     collector = Collector(inputs, averaged=averaged, expected=layer_count(model) or 1)

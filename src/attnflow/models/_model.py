@@ -7,23 +7,44 @@ import functools
 import inspect
 import sys
 import threading
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from attnflow._internal.optional import require
 from attnflow.errors import AttnflowError, InputError, UnsupportedModelError
+from attnflow.models._families import FAMILIES, Family
 
 if TYPE_CHECKING:
     from torch import nn
 
 
-def unwrap_compiled(model: nn.Module) -> nn.Module:
+def checked_model(model: nn.Module) -> nn.Module:
     """Return the module that was passed to torch.compile, or the model itself.
 
-    Raises MissingDependencyError if torch is not installed.
+    Raises MissingDependencyError if torch is not installed, and rejects models without hooks or
+    weights.
     """
-    require("torch", need="models need", extra="models")
-    return getattr(model, "_orig_mod", model)
+    if "torch" not in sys.modules:  # it is for every model
+        require("torch", need="models need", extra="models")
+    import torch
+
+    model = getattr(model, "_orig_mod", model)
+    if not isinstance(cast("object", model), torch.nn.Module):
+        raise InputError(
+            f"model: expected a torch module, such as attnflow.models.load(folder).model, got "
+            f"{type(model).__name__}"
+        )
+    if isinstance(model, torch.jit.ScriptModule):
+        raise UnsupportedModelError(
+            f"TorchScript ({type(model).__name__}) is not supported, since it calls no hooks. Pass "
+            "the original module"
+        )
+    if any(parameter.is_meta for parameter in model.parameters()):
+        raise InputError(
+            f"{type(model).__name__} has parameters on the meta device, which have no values. Load "
+            "the model onto a real device first"
+        )
+    return model
 
 
 def is_pretrained(model: nn.Module) -> bool:
@@ -67,6 +88,25 @@ def start_token(model: nn.Module) -> int:
     )
 
 
+def check_parts(model: nn.Module, fields: Collection[str]) -> None:
+    """Reject models with a text and a vision encoder, and text and image together."""
+    parts = getattr(getattr(model, "config", None), "sub_configs", {})
+    both = len(parts) > 1 and "input_ids" in fields and "pixel_values" in fields
+    towers = hasattr(model, "text_model") and hasattr(model, "vision_model")
+    if towers and (both or hasattr(model, "logit_scale")):  # as CLIP
+        raise InputError(
+            f"{type(model).__name__} has separate models for text and images. Pass one of them, as "
+            "in attend(model.text_model, tokenizer, text) or "
+            "attend(model.vision_model, None, pixel_values)"
+        )
+    if not both:
+        return
+    raise InputError(
+        f"{type(model).__name__} got input_ids and pixel_values; text and image in one sequence "
+        "are not supported. Pass the text alone, without image tokens"
+    )
+
+
 def check_vocabulary(model: nn.Module, ids: Sequence[int]) -> None:
     """Reject token ids outside the model's embedding table."""
     embedding = getattr(model, "get_input_embeddings", lambda: None)
@@ -84,11 +124,54 @@ def check_vocabulary(model: nn.Module, ids: Sequence[int]) -> None:
         )
 
 
+def decoder_of(model: nn.Module) -> nn.Module:
+    """Return the decoder of an encoder-decoder; the model itself without get_decoder."""
+    part = getattr(model, "get_decoder", lambda: None)()
+    return model if part is None else part
+
+
 def without_cache(model: nn.Module, fields: dict[str, Any]) -> dict[str, Any]:
     """Return the inputs with use_cache=False, if the model has a cache."""
     if "use_cache" in forward_parameters(model):
         return {"use_cache": False, **fields}
     return fields
+
+
+def family_of(model: object) -> Family:
+    """Return the properties of a model's family; the defaults if it has no entry."""
+    config = getattr(model, "config", None)
+    return FAMILIES.get(getattr(config, "model_type", ""), Family())
+
+
+def layer_count(model: object) -> int | None:
+    """Return the number of layers in the config of a model; None if unknown."""
+    layers = getattr(getattr(model, "config", None), "num_hidden_layers", None)
+    return layers if isinstance(layers, int) and layers > 0 else None
+
+
+def token_limit(model: object) -> int | None:
+    """Return how many tokens a model takes at most; None if unlimited or unknown.
+
+    Examples
+    --------
+    >>> from attnflow import models, paper
+    >>> models.token_limit(paper.load().model)
+    64
+    """
+    config, family = getattr(model, "config", None), family_of(model)
+    limit = getattr(config, "max_position_embeddings", None)
+    if family.any_length or not isinstance(limit, int) or limit < 1:
+        return None
+    if family.counts_after_padding:
+        limit -= (getattr(config, "pad_token_id", None) or 0) + 1
+    return limit
+
+
+def decoder_limit(model: nn.Module) -> int | None:
+    """Return how many tokens the decoder takes, its start token included; None if unlimited."""
+    decoder = decoder_of(model)
+    own = getattr(getattr(decoder, "config", None), "max_target_positions", None)  # of Whisper
+    return own if isinstance(own, int) else token_limit(decoder)
 
 
 def device_of(model: nn.Module) -> Any:
@@ -106,22 +189,6 @@ def dtype_of(model: nn.Module) -> Any:
     return next((dtype for dtype in types if dtype.is_floating_point), torch.float32)
 
 
-def not_finite(model: nn.Module) -> UnsupportedModelError:
-    """Return the error for attention that is NaN or infinite."""
-    return UnsupportedModelError(
-        f"the attention of {type(model).__name__} is NaN or infinite. Its parameters or its input "
-        "hold such values, or half precision overflows: try model.float()"
-    )
-
-
-def not_normalized(name: str, total: float) -> UnsupportedModelError:
-    """Return the error for attention whose rows do not sum to one."""
-    return UnsupportedModelError(
-        f"{name}: expected attention rows that sum to 1, got a sum of {total:.3g}. Attention with "
-        "a sink outside the sequence, or that is no distribution, is not supported"
-    )
-
-
 def configs_of(modules: Iterable[nn.Module]) -> list[Any]:
     """Return every config in which a module may look up its attention implementation."""
     found: dict[int, Any] = {}
@@ -133,7 +200,8 @@ def configs_of(modules: Iterable[nn.Module]) -> list[Any]:
                 add(getattr(config, part, None))
 
     for module in modules:
-        add(vars(module).get("config"))  # getattr takes ten times as long
+        if "config" in vars(module):  # getattr takes ten times as long
+            add(module.config)
     return list(found.values())
 
 

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from attnflow._internal import checks
 from attnflow.errors import InputError, UnsupportedModelError
-from attnflow.models._families import layer_count
-from attnflow.models._model import device_of, dtype_of, not_finite, not_normalized
-from attnflow.models.capture import Call, Role
+from attnflow.models._model import device_of, dtype_of, layer_count
+from attnflow.models.capture import Call, Role, not_finite, not_normalized
 from attnflow.models.inputs import Inputs, Positions, join_origins, name_positions
 from attnflow.models.segments._columns import Columns, segment_columns
 from attnflow.types import Origin, TokenAttention

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack, ov
 
 from attnflow._internal import checks
 from attnflow.errors import InputError
-from attnflow.models._model import unwrap_compiled
+from attnflow.models._model import checked_model
 from attnflow.models.capture import capture_attention
 from attnflow.models.inputs import ModelInput, Several, prepare
 from attnflow.models.segments._accumulate import RolloutAccumulator
@@ -115,7 +115,7 @@ def rollout_segments(
     >>> rollout_segments(model, None, {"input_ids": torch.tensor([[1, 2, 3, 4]])}, queries=0)
     [TokenAttention('rollout', layers=3, queries=1, tokens=4)]
     """
-    model = unwrap_compiled(model)
+    model = checked_model(model)
     share = checks.as_fraction(residual, "residual")
     joined, checked, nested = _prompts(text, segments)
     inputs = prepare(model, tokenizer, joined, target=target, truncate=truncate)
