@@ -137,10 +137,10 @@ def _ids(tokens: int) -> tuple[Any, str, Any]:
 def _run(way: str, model: Any, tokenizer: Any, text: str, ids: Any) -> object:
     import torch
 
-    from attnflow.models import rollout
+    from attnflow.models import rollout_segments
 
     if way == "rollout":
-        return rollout(model, tokenizer, text, segments="lines")
+        return rollout_segments(model, tokenizer, text, segments="lines")
     with torch.no_grad():
         return model(input_ids=ids)
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from small_models import attend, rollout
+from small_models import attend, rollout_segments
 
 import attnflow as af
 
@@ -31,13 +31,7 @@ def assert_rolls_out(model: Any, inputs: Any) -> None:
     """Rollout in the pass is the rollout of what is attended to, heads averaged or not."""
     attention = attend(model, None, inputs)
     averaged = attend(model, None, inputs, heads="mean")
-    rolled = rollout(model, None, inputs)
-    several = isinstance(attention, list)
-    for a, m, r in zip(
-        attention if several else [attention],
-        averaged if several else [averaged],
-        rolled if several else [rolled],
-        strict=True,
-    ):
+    rolled = rollout_segments(model, None, inputs)
+    for a, m, r in zip(attention, averaged, rolled, strict=True):
         np.testing.assert_allclose(r.scores, af.rollout(a).scores, rtol=0, atol=1e-5)
         np.testing.assert_allclose(r.scores, af.rollout(m).scores, rtol=0, atol=1e-5)

@@ -13,9 +13,9 @@ import attnflow as af
 from attnflow import models
 
 hf: Any = transformers  # its configurations say little about what they take
-# One result or a list of them, as the input is one or several. A test knows which.
+# One result for one text, a list for a list of texts and for tensors. A test knows which.
 attend: Any = models.attend
-rollout: Any = models.rollout
+rollout_segments: Any = models.rollout_segments
 
 VOCABULARY = 400
 _SMALL: dict[str, Any] = {
@@ -201,6 +201,18 @@ def own_attention(model: Any, inputs: dict[str, torch.Tensor]) -> Any:
     """What the model itself returns for `output_attentions`; for eager models only."""
     with torch.no_grad():
         return model(**inputs, output_attentions=True)
+
+
+def attend_one(*given: Any, **settings: Any) -> Any:
+    """The attention for tensors with a batch of one."""
+    [found] = attend(*given, **settings)
+    return found
+
+
+def rollout_one(*given: Any, **settings: Any) -> Any:
+    """Rollout in the pass for tensors with a batch of one."""
+    [found] = rollout_segments(*given, **settings)
+    return found
 
 
 def parts(attention: Any) -> list[NDArray[Any]]:

@@ -9,7 +9,15 @@ import pytest
 import torch
 import transformers
 import unknown_model
-from small_models import attend, inputs_for, new_model, rollout, small_model
+from small_models import (
+    attend,
+    attend_one,
+    inputs_for,
+    new_model,
+    rollout_one,
+    rollout_segments,
+    small_model,
+)
 from torch import nn
 from torch.nn.functional import scaled_dot_product_attention
 from transformers import PreTrainedConfig, PreTrainedModel
@@ -55,14 +63,18 @@ def test_an_unknown_architecture_that_uses_the_interface_works_without_an_entry(
 def test_rollout_of_an_unknown_architecture_keeps_to_the_models_own_attention():
     # The fused kernel ignores its temperature, so it may not be used.
     model = sharp(UnknownModel(UnknownConfig()))
-    for mine, attention in zip(rollout(model, None, IDS), attend(model, None, IDS), strict=True):
+    for mine, attention in zip(
+        rollout_segments(model, None, IDS), attend(model, None, IDS), strict=True
+    ):
         np.testing.assert_allclose(mine.scores, af.rollout(attention).scores, rtol=0, atol=1e-6)
 
 
 def test_an_attention_that_leaves_its_scale_to_the_kernel_is_scaled_by_its_own_width():
     # The kernel looks at the width of what it gets, which is filled up with the shares.
     model = sharp(PlainlyScaledModel(UnknownConfig()))
-    for mine, attention in zip(rollout(model, None, IDS), attend(model, None, IDS), strict=True):
+    for mine, attention in zip(
+        rollout_segments(model, None, IDS), attend(model, None, IDS), strict=True
+    ):
         np.testing.assert_allclose(mine.scores, af.rollout(attention).scores, rtol=0, atol=1e-6)
 
 
@@ -126,7 +138,7 @@ def test_a_pretrained_model_that_returns_its_attention_is_believed():
     found = attend(model, None, IDS)[0]
     assert found.weights.shape == (2, 2, 5, 5)
     np.testing.assert_array_equal(found.weights[0], found.weights[1, ::-1])
-    rolled = rollout(model, None, IDS)[0]
+    rolled = rollout_segments(model, None, IDS)[0]
     np.testing.assert_allclose(rolled.scores, af.rollout(found).scores, rtol=0, atol=1e-6)
 
 
@@ -148,7 +160,7 @@ def test_a_model_inside_another_module_is_captured():
     for mine, theirs in zip(found, expected, strict=True):
         np.testing.assert_allclose(mine.weights, theirs.weights, rtol=0, atol=1e-6)
         assert mine.tokens == theirs.tokens
-    scores = rollout(Classifier(body), None, IDS)[0].scores
+    scores = rollout_segments(Classifier(body), None, IDS)[0].scores
     np.testing.assert_allclose(scores, af.rollout(expected[0]).scores, rtol=0, atol=1e-6)
 
 
@@ -157,16 +169,16 @@ def test_a_model_inside_another_module_is_captured():
 def test_a_compiled_model_is_run_as_it_was_written(family: str):
     model = new_model(family)
     inputs = inputs_for(family)
-    expected = attend(model, None, inputs)
+    expected = attend_one(model, None, inputs)
     compiled = torch.compile(model, backend="eager")
     _ = compiled(**inputs)
-    assert attend(compiled, None, inputs) == expected
+    assert attend_one(compiled, None, inputs) == expected
     inside = new_model(family)
     inside.compile(backend="eager")
     _ = inside(**inputs)
-    assert attend(inside, None, inputs) == expected
+    assert attend_one(inside, None, inputs) == expected
     np.testing.assert_allclose(
-        rollout(inside, None, inputs).scores, af.rollout(expected).scores, rtol=0, atol=1e-6
+        rollout_one(inside, None, inputs).scores, af.rollout(expected).scores, rtol=0, atol=1e-6
     )
 
 
@@ -178,7 +190,7 @@ def test_a_model_whose_layers_attend_only_in_part_is_refused():
         layer_types=["conv", "full_attention", "conv"],
     )  # fmt: skip
     model = hf.Lfm2Model(config).eval()
-    for function in (attend, rollout):
+    for function in (attend, rollout_segments):
         with pytest.raises(af.UnsupportedModelError, match=r"3 layers, and no .* found in layer 1"):
             _ = function(model, None, IDS)
 
@@ -188,7 +200,7 @@ def test_a_model_without_attention_is_refused():
     mamba = hf.MambaModel(hf.MambaConfig(**settings)).eval()
     plain = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
     for model, inputs in ((mamba, IDS), (plain, torch.ones(1, 3, 4))):
-        for function in (attend, rollout):
+        for function in (attend, rollout_segments):
             with pytest.raises(af.UnsupportedModelError, match="no supported attention") as caught:
                 _ = function(model, None, inputs)
             assert type(model).__name__ in str(caught.value)
@@ -205,7 +217,7 @@ def test_attention_to_another_sequence_alone_is_refused():
     with pytest.raises(af.UnsupportedModelError, match="no decoder attention was found"):
         _ = attend(model, None, inputs)
     with pytest.raises(af.UnsupportedModelError, match="is cross-attention, and only one sequence"):
-        _ = rollout(model, None, inputs)
+        _ = rollout_segments(model, None, inputs)
 
 
 def test_keys_of_earlier_positions_in_a_cache_are_refused():
@@ -230,6 +242,6 @@ def test_attention_that_is_nan_raises_an_error_about_the_model():
                     ("layer.1.attention.self.query.weight", "1.layer.0.SelfAttention.q.weight")
                 ):
                     _ = parameter.fill_(torch.nan)
-        for function in (attend, rollout):
+        for function in (attend, rollout_segments):
             with pytest.raises(af.UnsupportedModelError, match=r"is NaN or infinite. Its param"):
                 _ = function(model, None, inputs)

@@ -11,9 +11,11 @@ from small_models import (
     READERS,
     VOCABULARY,
     attend,
+    attend_one,
     inputs_for,
     parts,
-    rollout,
+    rollout_one,
+    rollout_segments,
     small_model,
 )
 from small_tokenizers import tokenizer_for
@@ -57,10 +59,10 @@ def test_a_batch_of_texts_is_the_same_as_one_by_one(family: str, heads: str):
 def test_a_batch_rolls_out_to_the_same_as_one_by_one(family: str, segments: Any):
     model, tokenizer = small_model(family), tokenizer_for(family)
     target = {"target": TARGETS} if family in PAIRS else {}
-    batch = rollout(model, tokenizer, TEXTS, segments=segments, **target)
+    batch = rollout_segments(model, tokenizer, TEXTS, segments=segments, **target)
     for number, together in enumerate(batch):
         chosen = {"target": TARGETS[number]} if family in PAIRS else {}
-        single = rollout(model, tokenizer, TEXTS[number], segments=segments, **chosen)
+        single = rollout_segments(model, tokenizer, TEXTS[number], segments=segments, **chosen)
         assert together.tokens == single.tokens
         assert together.origin == single.origin
         np.testing.assert_allclose(together.scores, single.scores, rtol=0, atol=1e-5)
@@ -74,8 +76,24 @@ def test_a_tuple_of_texts_is_a_list_of_texts():
 def test_a_list_of_one_text_gives_a_list_of_one():
     model, tokenizer = small_model("bert"), tokenizer_for("bert")
     assert attend(model, tokenizer, ["the cat"]) == [attend(model, tokenizer, "the cat")]
-    one = rollout(model, tokenizer, "the cat")
-    assert rollout(model, tokenizer, ["the cat"]) == [one]
+    one = rollout_segments(model, tokenizer, "the cat")
+    assert rollout_segments(model, tokenizer, ["the cat"]) == [one]
+    assert rollout_segments(model, tokenizer, [["the cat"]], segments="texts") == [
+        rollout_segments(model, tokenizer, ["the cat"], segments="texts")
+    ]
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+@pytest.mark.parametrize("function", [attend, rollout_segments], ids=["attend", "rollout_segments"])
+@pytest.mark.parametrize("family", ["bert", "bart", "vit", "whisper"])
+def test_tensors_give_a_list_whatever_the_batch_size(family: str, function: Any, batch: int):
+    model, inputs = small_model(family), inputs_for(family, batch=batch)
+    main = {} if family in ("bart", "whisper") else {"alone": next(iter(inputs.values()))}
+    arrays = {name: tensor.numpy() for name, tensor in inputs.items()}
+    for given in ({"tensors": inputs, "arrays": arrays} | main).values():
+        found = function(model, None, given)
+        assert isinstance(found, list)
+        assert len(found) == batch
 
 
 def padded(family: str, *, side: str) -> tuple[dict[str, torch.Tensor], list[dict[str, Any]]]:
@@ -101,9 +119,9 @@ def test_padding_of_ready_inputs_is_cut_away(family: str, side: str):
     model = small_model(family)
     fields, single = padded(family, side=side)
     batch = attend(model, None, fields)
-    rolled = rollout(model, None, fields)
+    rolled = rollout_segments(model, None, fields)
     for mine, scores, inputs in zip(batch, rolled, single, strict=True):
-        alone = attend(model, None, inputs)
+        alone = attend_one(model, None, inputs)
         assert mine.tokens == alone.tokens == tuple(map(str, inputs["input_ids"][0].tolist()))
         assert mine.causal == alone.causal
         np.testing.assert_allclose(mine.weights, alone.weights, rtol=0, atol=1e-5)
@@ -123,10 +141,10 @@ def test_padding_on_both_ends_of_a_pair_is_cut_away(family: str):
         "decoder_attention_mask": torch.tensor([[1, 1, 1, 0, 0], [1] * 5]),
     }
     batch = attend(model, None, fields)
-    rolled = rollout(model, None, fields)
+    rolled = rollout_segments(model, None, fields)
     for i, (s, t) in enumerate([(6, 3), (4, 5)]):
         inputs = {"input_ids": source[i : i + 1, :s], "decoder_input_ids": target[i : i + 1, :t]}
-        alone = attend(model, None, inputs)
+        alone = attend_one(model, None, inputs)
         assert batch[i].source == alone.source
         assert batch[i].target == alone.target
         for mine, theirs in zip(parts(batch[i]), parts(alone), strict=True):
@@ -140,8 +158,8 @@ def test_embeddings_in_place_of_ids_are_fine():
     with torch.no_grad():
         embeds = model.get_input_embeddings()(ids)
     mask = torch.tensor([[1] * 7 + [0] * 2])
-    by_ids = attend(model, None, {"input_ids": ids, "attention_mask": mask})
-    found = attend(model, None, {"inputs_embeds": embeds, "attention_mask": mask})
+    by_ids = attend_one(model, None, {"input_ids": ids, "attention_mask": mask})
+    found = attend_one(model, None, {"inputs_embeds": embeds, "attention_mask": mask})
     assert found.tokens == tuple(map(str, range(7)))
     np.testing.assert_allclose(found.weights, by_ids.weights, rtol=0, atol=1e-6)
 
@@ -151,15 +169,15 @@ def test_embeddings_for_a_decoder_are_fine(family: str):
     model, inputs = small_model(family), inputs_for(family)
     with torch.no_grad():
         embeds = model.get_decoder().embed_tokens(inputs["decoder_input_ids"])
-    expected = attend(model, None, inputs)
+    expected = attend_one(model, None, inputs)
     changed: dict[str, torch.Tensor] = {**inputs, "decoder_inputs_embeds": embeds}
     del changed["decoder_input_ids"]
-    found = attend(model, None, changed)
+    found = attend_one(model, None, changed)
     assert found.source == expected.source
     assert found.target == ("0", "1", "2", "3", "4")
     for mine, theirs in zip(parts(found), parts(expected), strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=0, atol=1e-6)
-    rolled = rollout(model, None, changed)
+    rolled = rollout_one(model, None, changed)
     np.testing.assert_allclose(rolled.scores, af.rollout(expected).scores, rtol=0, atol=1e-5)
 
 
@@ -171,9 +189,9 @@ def test_what_a_tokenizer_gives_is_ready():
         assert mine.tokens == theirs.tokens
         np.testing.assert_allclose(mine.weights, theirs.weights, rtol=0, atol=1e-6)
     arrays = tokenizer(TEXTS[0], return_tensors="np")
-    assert attend(model, tokenizer, arrays).tokens == expected[0].tokens
+    assert attend_one(model, tokenizer, arrays).tokens == expected[0].tokens
     lists = {"input_ids": [tokenizer(TEXTS[0]).input_ids]}
-    assert attend(model, tokenizer, lists).tokens == expected[0].tokens
+    assert attend_one(model, tokenizer, lists).tokens == expected[0].tokens
 
 
 def test_a_mask_of_sound_counts_something_else_than_positions():
@@ -184,5 +202,5 @@ def test_a_mask_of_sound_counts_something_else_than_positions():
     masked = attend(small_model("whisper"), None, {**inputs, "attention_mask": mask})
     assert plain == masked  # Whisper's encoder sees all of it
     assert masked[1].source[:2] == ("0.00s", "0.02s")
-    rolled = rollout(small_model("whisper"), None, {**inputs, "attention_mask": mask})
+    rolled = rollout_segments(small_model("whisper"), None, {**inputs, "attention_mask": mask})
     assert rolled[1].scores.shape == (3 + 2 * 2, 35, 35)

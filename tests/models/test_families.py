@@ -11,6 +11,7 @@ from small_models import (
     IMAGES,
     PAIRS,
     attend,
+    attend_one,
     inputs_for,
     new_model,
     own_attention,
@@ -65,7 +66,7 @@ def test_attention_is_the_models_own_whatever_implementation_it_runs(
     inputs = inputs_for(family, batch=batch)
     output = own_attention(small_model(family, "eager"), inputs)
     found = attend(model, None, inputs)
-    for example, attention in enumerate(found if batch > 1 else [found]):
+    for example, attention in enumerate(found):
         own = own_parts(output, example)
         assert len(parts(attention)) == len(own) == (3 if family in PAIRS else 1)
         for mine, theirs in zip(parts(attention), own, strict=True):
@@ -76,7 +77,7 @@ def test_attention_is_the_models_own_whatever_implementation_it_runs(
 @pytest.mark.parametrize("family", FAMILIES)
 def test_attention_of_the_test_models_is_far_from_uniform(family: str):
     # So that a wrong mask, scale or bias would show in every other test here.
-    for weights in parts(attend(small_model(family), None, inputs_for(family))):
+    for weights in parts(attend_one(small_model(family), None, inputs_for(family))):
         last = weights[-1, :, -1]  # sees everything it may
         assert last.max() > 1.5 * last[last > 0].min()
 
@@ -86,7 +87,7 @@ def test_attention_of_the_test_models_is_far_from_uniform(family: str):
 def test_half_precision_is_the_models_own_but_for_the_sums_of_rows(family: str, dtype: torch.dtype):
     model, fields = new_model(family).to(dtype), inputs_for(family)
     inputs = {name: t.to(dtype) if t.is_floating_point() else t for name, t in fields.items()}
-    found = attend(model, None, inputs)
+    found = attend_one(model, None, inputs)
     model.set_attn_implementation("eager")
     own = own_parts(own_attention(model, inputs), 0)
     for mine, theirs in zip(parts(found), own, strict=True):
@@ -120,12 +121,12 @@ def test_a_long_sequence_is_averaged_block_by_block_to_the_same():
 
 @pytest.mark.parametrize("family", [family for family in FAMILIES if family not in PAIRS])
 def test_causal_is_set_from_what_the_model_does(family: str):
-    found = attend(small_model(family), None, inputs_for(family))
+    found = attend_one(small_model(family), None, inputs_for(family))
     assert found.causal == (family in DECODERS or family == "clip-text")
 
 
 def test_sliding_windows_are_in_the_weights():
-    found = attend(small_model("mistral"), None, inputs_for("mistral"))
+    found = attend_one(small_model("mistral"), None, inputs_for("mistral"))
     assert found.weights[:, :, 8, :5].max() == 0
     assert found.weights[:, :, 8, 5:].min() > 0
 
@@ -133,8 +134,8 @@ def test_sliding_windows_are_in_the_weights():
 @pytest.mark.parametrize("family", IMAGES)
 def test_one_tensor_is_the_main_input(family: str):
     pixels = inputs_for(family)["pixel_values"]
-    found = attend(small_model(family), None, pixels)
-    assert found == attend(small_model(family), None, {"pixel_values": pixels})
+    found = attend_one(small_model(family), None, pixels)
+    assert found == attend_one(small_model(family), None, {"pixel_values": pixels})
 
 
 @pytest.mark.parametrize("setting", ["output_attentions", "output_hidden_states", "return_dict"])
@@ -151,14 +152,14 @@ def test_settings_of_the_model_about_its_own_output_do_not_matter(
 def test_an_encoder_decoder_reads_its_start_token_without_a_target():
     inputs = inputs_for("bart")
     del inputs["decoder_input_ids"]
-    found = attend(small_model("bart"), None, inputs)
+    found = attend_one(small_model("bart"), None, inputs)
     assert found.target == ("2",)
     assert found.cross.shape == (2, 4, 1, 9)
 
 
 def test_the_encoder_of_a_pair_is_a_model_of_its_own():
     model = small_model("t5")
-    whole = attend(model, None, inputs_for("t5"))
+    whole = attend_one(model, None, inputs_for("t5"))
     ids = inputs_for("t5")["input_ids"]
-    alone = attend(model.encoder, None, {"input_ids": ids})
+    alone = attend_one(model.encoder, None, {"input_ids": ids})
     np.testing.assert_allclose(alone.weights, whole.encoder, rtol=0, atol=1e-6)

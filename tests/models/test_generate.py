@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 from model_state import state
-from small_models import DECODERS, attend, hf, new_model, small_model
+from small_models import DECODERS, attend, attend_one, hf, new_model, small_model
 from small_tokenizers import byte_level, metaspace, tokenizer_for, word_piece
 
 import attnflow as af
@@ -44,9 +44,11 @@ def test_the_pass_is_one_over_prompt_and_output(family: str):
     if isinstance(found, af.EncoderDecoderAttention):
         inputs = tokenizer(PROMPT, return_tensors="pt")
         ready = {"input_ids": inputs["input_ids"], "decoder_input_ids": torch.tensor([ids])}
-        np.testing.assert_allclose(found.cross, attend(model, None, ready).cross, rtol=0, atol=1e-6)
+        np.testing.assert_allclose(
+            found.cross, attend_one(model, None, ready).cross, rtol=0, atol=1e-6
+        )
     else:
-        ready = attend(model, None, {"input_ids": torch.tensor([ids])})
+        ready = attend_one(model, None, {"input_ids": torch.tensor([ids])})
         np.testing.assert_allclose(found.weights, ready.weights, rtol=0, atol=1e-6)
         assert found.causal
 

@@ -6,12 +6,20 @@ import numpy as np
 import pytest
 import torch
 from plain_modules import FunctionViT
-from small_models import IMAGES, attend, hf, inputs_for, rollout, small_model
+from small_models import (
+    IMAGES,
+    attend,
+    attend_one,
+    hf,
+    inputs_for,
+    rollout_one,
+    rollout_segments,
+    small_model,
+)
 from torch import nn
 
 import attnflow as af
-from attnflow.models.inputs._inputs import Positions
-from attnflow.models.inputs._positions import name_positions
+from attnflow.models.inputs import Positions, name_positions
 
 PREFIX = {
     "vit": ("[CLS]",),
@@ -36,7 +44,7 @@ def test_every_family_of_images_is_here():
 
 @pytest.mark.parametrize("family", IMAGES)
 def test_special_positions_and_patches_have_their_names(family: str):
-    found = attend(small_model(family), None, inputs_for(family))
+    found = attend_one(small_model(family), None, inputs_for(family))
     prefix = PREFIX[family]
     assert found.tokens[: len(prefix)] == prefix
     patches = tuple(f"{row},{column}" for row in range(4) for column in range(4))
@@ -53,7 +61,7 @@ def test_an_image_need_not_be_square(family: str):
     assert len(found) == 2
     assert found[0].origin.grid == af.Grid(rows=3, columns=7, prefix=prefix)
     assert found[0].tokens[-1] == "2,6"
-    rolled = rollout(small_model(family), None, inputs)
+    rolled = rollout_segments(small_model(family), None, inputs)
     for attention, mine in zip(found, rolled, strict=True):
         expected = af.rollout(attention)
         np.testing.assert_allclose(mine.scores, expected.scores, rtol=0, atol=1e-5)
@@ -65,7 +73,7 @@ def test_an_image_need_not_be_square(family: str):
 
 @pytest.mark.parametrize("family", IMAGES)
 def test_scores_of_every_method_fit_the_grid(family: str):
-    found = attend(small_model(family), None, inputs_for(family), heads="mean")
+    found = attend_one(small_model(family), None, inputs_for(family), heads="mean")
     for method in (af.raw, af.rollout, af.flow):
         scores = method(found, layers=3, queries=0)
         assert scores.to_grid().shape == (1, 4, 4)
@@ -78,7 +86,7 @@ def test_positions_of_what_is_neither_text_nor_image_have_numbers():
     )  # fmt: skip
     # Sound in patches, which overlap, and no table knows them.
     model = hf.ASTModel(config).eval()
-    found = attend(model, None, {"input_values": torch.randn(1, 32, 16)})
+    found = attend_one(model, None, {"input_values": torch.randn(1, 32, 16)})
     assert found.tokens == tuple(map(str, range(found.n_tokens)))
     assert found.origin is None
 
@@ -88,14 +96,14 @@ def test_a_family_that_is_not_known_numbers_its_special_positions():
         hidden_size=16, num_hidden_layers=2, num_attention_heads=4, intermediate_size=24,
         image_size=32, patch_size=8,
     )  # fmt: skip
-    found = attend(hf.IJepaModel(config).eval(), None, torch.randn(1, 3, 32, 32))
+    found = attend_one(hf.IJepaModel(config).eval(), None, torch.randn(1, 3, 32, 32))
     assert found.tokens[:2] == ("0,0", "0,1")  # it has none
     assert found.origin.grid.prefix == 0
     config = hf.DPTConfig(
         hidden_size=16, num_hidden_layers=4, num_attention_heads=4, intermediate_size=24,
         image_size=32, patch_size=8, backbone_out_indices=[0, 1, 2, 3],
     )  # fmt: skip
-    found = attend(hf.DPTModel(config).eval(), None, torch.randn(1, 3, 32, 32))
+    found = attend_one(hf.DPTModel(config).eval(), None, torch.randn(1, 3, 32, 32))
     assert found.tokens[:2] == ("[0]", "0,0")
 
 
@@ -105,10 +113,10 @@ def test_special_positions_after_the_patches_are_not_taken_for_a_prefix():
         image_size=[32, 32], patch_size=8, num_detection_tokens=5,
     )  # fmt: skip
     model = hf.YolosModel(config).eval()
-    found = attend(model, None, torch.randn(1, 3, 32, 32))
+    found = attend_one(model, None, torch.randn(1, 3, 32, 32))
     assert found.tokens == tuple(map(str, range(1 + 16 + 5)))
     assert found.origin is None
-    assert rollout(model, None, torch.randn(1, 3, 32, 32)).origin is None
+    assert rollout_one(model, None, torch.randn(1, 3, 32, 32)).origin is None
 
 
 def test_a_known_family_with_other_positions_has_no_grid():
@@ -123,7 +131,7 @@ def test_the_patches_of_an_image_that_a_model_writes_about_are_a_grid():
     both = hf.VisionEncoderDecoderConfig.from_encoder_decoder_configs(vit, gpt2)
     model = hf.VisionEncoderDecoderModel(both).eval()
     inputs = {"decoder_input_ids": torch.tensor([[1, 5, 6]]), **inputs_for("vit")}
-    attention, found = attend(model, None, inputs), rollout(model, None, inputs)
+    attention, found = attend_one(model, None, inputs), rollout_one(model, None, inputs)
     assert attention.origin == found.origin == af.Origin(grid=af.Grid(4, 4, prefix=1))
     assert found.tokens == attention.tokens
     assert found.tokens[:2] == ("[CLS]", "0,0")
@@ -132,7 +140,7 @@ def test_the_patches_of_an_image_that_a_model_writes_about_are_a_grid():
     np.testing.assert_array_equal(grid.reshape(-1, 16), found.scores[:, 19, 1:17])
     np.testing.assert_allclose(found.scores, af.rollout(attention).scores, rtol=0, atol=1e-5)
     regions = np.arange(16).reshape(4, 4) // 8
-    parts = rollout(model, None, inputs, segments=regions)
+    parts = rollout_one(model, None, inputs, segments=regions)
     assert parts.tokens == ("region 0", "region 1", "[rest]")
     np.testing.assert_allclose(
         parts.scores[:, :, 0], found.scores[:, :, 1:9].sum(axis=-1), rtol=0, atol=1e-5
@@ -157,11 +165,10 @@ def test_a_plain_vision_transformer_takes_pixels(batch: int):
     _ = torch.manual_seed(0)
     model = PlainViT().eval()
     pixels: Any = torch.randn(batch, 3, 16, 24)
-    found = attend(model, None, pixels)
-    every = found if batch > 1 else [found]
+    every = attend(model, None, pixels)
     assert len(every) == batch
     assert all(attention.weights.shape == (3, 4, 7, 7) for attention in every)
     assert every[0].tokens == tuple("0123456")
-    rolled = rollout(model, None, pixels)
-    for mine, attention in zip(rolled if batch > 1 else [rolled], every, strict=True):
+    rolled = rollout_segments(model, None, pixels)
+    for mine, attention in zip(rolled, every, strict=True):
         np.testing.assert_allclose(mine.scores, af.rollout(attention).scores, rtol=0, atol=1e-5)

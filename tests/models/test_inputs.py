@@ -1,18 +1,22 @@
 """Invalid texts raise errors with what was expected, what was received, and the fix."""
 
+import inspect
+import typing
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from plain_modules import FunctionViT
-from small_models import attend, hf, inputs_for, new_model, rollout, small_model
+from small_models import attend, hf, inputs_for, new_model, rollout_segments, small_model
 from small_tokenizers import byte_level, metaspace, tokenizer_for, word_piece
 from torch import nn
 
 import attnflow as af
 
-BOTH = pytest.mark.parametrize("function", [attend, rollout], ids=["attend", "rollout"])
+BOTH = pytest.mark.parametrize(
+    "function", [attend, rollout_segments], ids=["attend", "rollout_segments"]
+)
 
 
 # ---- texts ----------------------------------------------------------------------------------
@@ -94,7 +98,7 @@ def test_what_is_no_tokenizer_is_refused(function: Any, tokenizer: Any):
 
 @BOTH
 def test_a_processor_of_images_may_come_with_its_image(function: Any):
-    assert len(function(small_model("vit"), object(), inputs_for("vit")).tokens) == 17
+    assert len(function(small_model("vit"), object(), inputs_for("vit"))[0].tokens) == 17
 
 
 @BOTH
@@ -213,3 +217,15 @@ def test_texts_of_different_lengths_need_a_mask(function: Any):
         af.InputError, match="takes no attention_mask, so texts of different length"
     ):
         _ = function(PlainReader(), byte_level(), ["the cat", "the"])
+
+
+@BOTH
+def test_overloads_have_every_setting_from_one_list(function: Any):
+    parameters = inspect.signature(function).parameters.values()
+    names = {each.name for each in parameters if each.kind is each.KEYWORD_ONLY}
+    overloads = typing.get_overloads(function)
+    assert len(overloads) >= 2
+    for overload in overloads:
+        listed = overload.__annotations__["settings"].removeprefix("Unpack[").removesuffix("]")
+        settings = overload.__globals__[listed].__annotations__
+        assert settings.keys() == names

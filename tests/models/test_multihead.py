@@ -7,7 +7,7 @@ import pytest
 import torch
 from plain_checks import LENGTH, X, assert_found, assert_rolls_out, seeded
 from plain_modules import MultiheadEncoder
-from small_models import attend, rollout
+from small_models import attend, rollout_segments
 from torch import nn
 
 import attnflow as af
@@ -46,12 +46,12 @@ def test_multihead_attention_is_captured_however_it_is_called(
     assert_rolls_out(model, x)
 
 
-def test_one_example_without_a_batch_gives_one_result():
+def test_one_example_without_a_batch_gives_a_list_of_one():
     model = seeded(MultiheadEncoder)
-    found = attend(model, None, X[0])
+    [found] = attend(model, None, X[0])
     expected = multihead_by_hand(model, X[:1])
     np.testing.assert_allclose(found.weights, expected[:, 0].numpy(), rtol=0, atol=1e-6)
-    assert attend(model, None, X[:1]).n_tokens == LENGTH
+    assert attend(model, None, X[:1]) == [found]
     assert_rolls_out(model, X[0])
 
 
@@ -204,6 +204,6 @@ def test_a_transformer_inside_a_module_is_known_by_the_names_of_its_parts():
     found = attend(model, None, inputs)[0]
     assert found.cross.shape == (1, 4, 4, LENGTH)
     with pytest.raises(af.UnsupportedModelError, match="4 queries and 4 keys"):
-        _ = rollout(model, None, inputs)
+        _ = rollout_segments(model, None, inputs)
     with pytest.raises(af.UnsupportedModelError, match=r"use attnflow.rollout\(attend"):
-        _ = rollout(model, None, {"first": X, "second": X})
+        _ = rollout_segments(model, None, {"first": X, "second": X})

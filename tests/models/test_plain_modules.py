@@ -7,7 +7,7 @@ import pytest
 import torch
 from plain_checks import LENGTH, X, assert_found, assert_rolls_out, seeded
 from plain_modules import Blocks, DropoutViT, FunctionAttention, FunctionViT, MultiheadEncoder
-from small_models import attend, rollout
+from small_models import attend, attend_one, rollout_segments
 from torch import nn
 
 import attnflow as af
@@ -56,7 +56,7 @@ def test_the_fused_function_is_captured_with_all_its_settings(settings: str):
 def test_the_fused_function_is_averaged_block_by_block_to_the_same():
     model = seeded(FunctionViT, is_causal=True)
     x = torch.randn(1, 150, 16, generator=torch.Generator().manual_seed(2))
-    every, mean = attend(model, None, x), attend(model, None, x, heads="mean")
+    every, mean = attend_one(model, None, x), attend_one(model, None, x, heads="mean")
     assert every.causal
     np.testing.assert_allclose(mean.weights[:, 0], every.weights.mean(axis=1), rtol=0, atol=1e-6)
     assert_rolls_out(model, x)  # more columns than go through the fused kernel
@@ -71,7 +71,7 @@ class Bare(nn.Module):
 
 def test_the_fused_function_may_come_without_batch_and_heads():
     expected = (X[0] @ X[0].T / 4).softmax(dim=-1).numpy()
-    found = attend(Bare(), None, X[0])
+    found = attend_one(Bare(), None, X[0])
     np.testing.assert_allclose(found.weights[0, 0], expected, rtol=0, atol=1e-6)
     assert_rolls_out(Bare(), X[0])
 
@@ -84,7 +84,7 @@ def test_attention_within_windows_is_refused():
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return super().forward(x.unflatten(1, (2, 3)).flatten(0, 1))
 
-    for function in (attend, rollout):
+    for function in (attend, rollout_segments):
         with pytest.raises(af.UnsupportedModelError, match="expected a batch of 2, got 4"):
             _ = function(Folded(FunctionAttention()), None, torch.ones(2, 6, 16))
 
@@ -118,7 +118,7 @@ class Odd(nn.Module):
 
 
 def test_only_weights_are_taken_for_weights():
-    assert attend(Odd(weights=True), None, X[:1]).n_layers == 1
+    assert attend_one(Odd(weights=True), None, X[:1]).n_layers == 1
     with pytest.raises(af.UnsupportedModelError, match="no supported attention found in Odd"):
         _ = attend(Odd(weights=False), None, X[:1])
 
@@ -157,7 +157,7 @@ def test_other_precisions_are_close(make: Any, dtype: torch.dtype):
     for mine, theirs in zip(attend(model, None, X.to(dtype)), exact, strict=True):
         assert mine.weights.dtype == np.float32
         np.testing.assert_allclose(mine.weights, theirs.weights, rtol=0, atol=atol)
-    for mine, theirs in zip(rollout(model, None, X.to(dtype)), exact, strict=True):
+    for mine, theirs in zip(rollout_segments(model, None, X.to(dtype)), exact, strict=True):
         np.testing.assert_allclose(mine.scores, af.rollout(theirs).scores, rtol=0, atol=atol)
 
 

@@ -8,18 +8,30 @@ import pytest
 import torch
 from plain_checks import X, seeded
 from plain_modules import Blocks, DropoutAttention, FunctionAttention, FunctionViT
-from small_models import attend, hf, inputs_for, new_model, own_attention, rollout, small_model
+from small_models import (
+    attend,
+    attend_one,
+    hf,
+    inputs_for,
+    new_model,
+    own_attention,
+    rollout_one,
+    rollout_segments,
+    small_model,
+)
 from torch import nn
 from torch.backends import mha
 
 import attnflow as af
-from attnflow.models._families import token_limit
-from attnflow.models.capture._call import GivenWeights
-from attnflow.models.capture._extra_values import attend_with_extra_values
+from attnflow.models import token_limit
+from attnflow.models.capture._blocks import attend_with_extra_values
+from attnflow.models.capture._calls import GivenWeights
 from attnflow.models.capture._hooks_modules import _FunctionCall, _hook_multihead
 from attnflow.models.capture._hooks_transformers import _attention_function
 
-BOTH = pytest.mark.parametrize("function", [attend, rollout], ids=["attend", "rollout"])
+BOTH = pytest.mark.parametrize(
+    "function", [attend, rollout_segments], ids=["attend", "rollout_segments"]
+)
 SIZES: dict[str, Any] = {"hidden_size": 16, "num_hidden_layers": 3, "num_attention_heads": 4}
 DECODER: dict[str, Any] = SIZES | {
     "vocab_size": 400, "intermediate_size": 24, "num_key_value_heads": 2, "head_dim": 4,
@@ -49,11 +61,11 @@ def falcon(implementation: str, **settings: Any) -> Any:
 def test_falcon_is_captured_on_the_path_that_it_runs(implementation: str, alibi: bool):
     expected = own_attention(falcon("eager", alibi=alibi), IDS).attentions
     model = falcon(implementation, alibi=alibi)
-    found = attend(model, None, IDS)
+    found = attend_one(model, None, IDS)
     assert found.causal
     for mine, theirs in zip(found.weights, expected, strict=True):
         np.testing.assert_allclose(mine, theirs[0].numpy(), rtol=0, atol=1e-5)
-    rolled = rollout(model, None, IDS).scores
+    rolled = rollout_one(model, None, IDS).scores
     np.testing.assert_allclose(rolled, af.rollout(found).scores, rtol=0, atol=1e-5)
 
 
@@ -61,7 +73,7 @@ def test_falcon_is_captured_on_the_path_that_it_runs(implementation: str, alibi:
 def test_models_that_no_hook_captures_return_their_attentions(family: str):
     model, inputs = small_model(family), inputs_for(family)
     expected = own_attention(model, inputs).attentions
-    for mine, theirs in zip(attend(model, None, inputs).weights, expected, strict=True):
+    for mine, theirs in zip(attend_one(model, None, inputs).weights, expected, strict=True):
         np.testing.assert_allclose(mine, theirs[0].numpy(), rtol=0, atol=1e-5)
 
 
@@ -82,8 +94,8 @@ def test_a_mean_in_half_precision_is_off_by_rounding_only():
     with torch.no_grad():
         for parameter in model.parameters():
             _ = parameter.mul_(3)  # the heads' rounding is far from even
-    mean = attend(model, None, inputs, heads="mean").weights
-    every = attend(model, None, inputs).weights.mean(axis=1, keepdims=True)
+    mean = attend_one(model, None, inputs, heads="mean").weights
+    every = attend_one(model, None, inputs).weights.mean(axis=1, keepdims=True)
     np.testing.assert_allclose(mean, every, rtol=0, atol=0.004)  # 2⁻⁸: bfloat16 keeps 8 bits
 
 
@@ -110,10 +122,10 @@ def test_layers_captured_twice_are_refused(function: Any):
 
 
 def test_one_layer_may_serve_as_several():
-    assert attend(Within(small_model("albert")), None, IDS).n_layers == 3
+    assert attend_one(Within(small_model("albert")), None, IDS).n_layers == 3
     settings = {"embedding_size": 8, "num_hidden_groups": 2, "num_hidden_layers": 4}
     sizes = SIZES | {"vocab_size": 400, "intermediate_size": 24} | settings
-    assert attend(hf.AlbertModel(hf.AlbertConfig(**sizes)).eval(), None, IDS).n_layers == 4
+    assert attend_one(hf.AlbertModel(hf.AlbertConfig(**sizes)).eval(), None, IDS).n_layers == 4
 
 
 @BOTH
@@ -133,7 +145,7 @@ def test_lists_around_a_model_are_no_layers_of_it():
         def forward(self, input_ids: torch.Tensor) -> torch.Tensor:
             return self.parts[1](self.parts[0](input_ids)[0])
 
-    assert attend(Chosen(), None, IDS).n_layers == 3
+    assert attend_one(Chosen(), None, IDS).n_layers == 3
 
 
 class Scaled(DropoutAttention):
@@ -177,7 +189,7 @@ BOTH_IDS = {**IDS, "decoder_input_ids": IDS["input_ids"].flip(1)}  # of one leng
 def test_attention_to_the_other_sequence_is_known_by_more_names():
     steps = {"num_experts": 2, "encoder_sparse_step": 0, "decoder_sparse_step": 0}
     model = pair(hf.NllbMoeConfig, hf.NllbMoeModel, **steps)
-    found = attend(model, None, BOTH_IDS)
+    found = attend_one(model, None, BOTH_IDS)
     assert (len(found.encoder), len(found.decoder), len(found.cross)) == (2, 2, 2)
     assert np.triu(found.decoder[:, 0], k=1).max() == 0
     assert np.triu(found.cross[:, 0], k=1).max() > 0

@@ -6,13 +6,24 @@ import numpy as np
 import pytest
 import torch
 from plain_modules import FunctionViT
-from small_models import FAMILIES, PAIRS, attend, hf, inputs_for, new_model, rollout, small_model
+from small_models import (
+    FAMILIES,
+    PAIRS,
+    attend,
+    attend_one,
+    hf,
+    inputs_for,
+    new_model,
+    rollout_one,
+    rollout_segments,
+    small_model,
+)
 from small_tokenizers import byte_level, tokenizer_for
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import attnflow as af
-from attnflow.models.capture import _extra_values, _hooks_modules, _hooks_transformers
-from attnflow.models.capture._call import GivenWeights
+from attnflow.models.capture import _blocks, _hooks_modules
+from attnflow.models.capture._calls import GivenWeights
 from attnflow.models.inputs._inputs import Inputs, Positions
 from attnflow.models.segments import _accumulate
 
@@ -24,10 +35,9 @@ CLOSE: Any = {"rtol": 0, "atol": 1e-5}
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """The ways to multiply: through the fused kernel, and heads averaged block by block."""
     if request.param == "fused, head by head":
-        monkeypatch.setattr(_extra_values, "_MAX_ELEMENTS", 1)
+        monkeypatch.setattr(_blocks, "_MAX_ELEMENTS", 1)
     if request.param == "by blocks":
-        monkeypatch.setattr(_hooks_transformers, "FUSED_COLUMNS", 0)
-        monkeypatch.setattr(_hooks_modules, "FUSED_COLUMNS", 0)
+        monkeypatch.setattr(_blocks, "FUSED_COLUMNS", 0)
     return request.param
 
 
@@ -36,7 +46,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
 def test_heads_are_multiplied_some_at_a_time_with_their_own_masks(
     at_once: int, per_head: bool, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(_extra_values, "_MAX_ELEMENTS", at_once)
+    monkeypatch.setattr(_blocks, "_MAX_ELEMENTS", at_once)
     random = torch.manual_seed(0)
     query, key, value = (torch.randn(1, 5, 4, 3, generator=random) for _ in range(3))
     mask = torch.randn(1, 5 if per_head else 1, 4, 4, generator=random)
@@ -54,7 +64,7 @@ def test_heads_are_multiplied_some_at_a_time_with_their_own_masks(
 @pytest.mark.usefixtures("way")
 def test_rollout_in_the_pass_is_the_rollout_of_the_matrices(family: str, residual: float):
     model, inputs = small_model(family), inputs_for(family, batch=2)
-    found = rollout(model, None, inputs, residual=residual)
+    found = rollout_segments(model, None, inputs, residual=residual)
     for mine, attention in zip(found, attend(model, None, inputs), strict=True):
         expected = af.rollout(attention.graph(residual=residual))
         np.testing.assert_allclose(mine.scores, expected.scores, **CLOSE)
@@ -68,11 +78,11 @@ def test_rollout_in_the_pass_is_the_rollout_of_the_matrices(family: str, residua
 @pytest.mark.parametrize("family", ["bert", "llama", "deberta", "t5", "vit"])
 def test_only_the_given_layers_and_queries_are_kept(family: str):
     model, inputs = small_model(family), inputs_for(family)
-    whole = rollout(model, None, inputs)
-    part = rollout(model, None, inputs, layers=[3, 1], queries=[4, 0])
+    whole = rollout_one(model, None, inputs)
+    part = rollout_one(model, None, inputs, layers=[3, 1], queries=[4, 0])
     assert (part.layers, part.queries) == ((3, 1), (4, 0))
     np.testing.assert_allclose(part.scores, whole.scores[[2, 0]][:, [4, 0]], rtol=0, atol=1e-6)
-    last = rollout(model, None, inputs, layers=3, queries=0)
+    last = rollout_one(model, None, inputs, layers=3, queries=0)
     np.testing.assert_allclose(last.scores, whole.scores[2:3, :1], rtol=0, atol=1e-6)
 
 
@@ -94,7 +104,7 @@ def test_layers_and_queries_that_are_not_there_are_refused(
     family: str, asked: dict[str, Any], message: str
 ):
     with pytest.raises(af.InputError, match=message):
-        _ = rollout(small_model(family), None, inputs_for(family), **asked)
+        _ = rollout_segments(small_model(family), None, inputs_for(family), **asked)
 
 
 @pytest.mark.parametrize("asked", [{"layers": 4}, {"layers": []}, {"queries": [1, 1]}])
@@ -106,27 +116,27 @@ def test_layers_and_queries_are_checked_before_the_pass(asked: dict[str, Any]):
 
     _ = model.register_forward_pre_hook(run)
     with pytest.raises(af.InputError):
-        _ = rollout(model, None, inputs_for("bert"), **asked)
+        _ = rollout_segments(model, None, inputs_for("bert"), **asked)
 
 
 def test_layers_of_a_decoder_alone_are_not_those_of_the_encoder():
     config = small_model("bart").config
     changed = type(config).from_dict({**config.to_dict(), "decoder_layers": 5})
     model = hf.BartForCausalLM(changed).eval()
-    found = rollout(model, None, {"input_ids": torch.tensor([[1, 5, 6]])}, layers=5)
+    found = rollout_one(model, None, {"input_ids": torch.tensor([[1, 5, 6]])}, layers=5)
     assert found.layers == (5,)
 
 
 def test_settings_have_no_causality_for_columns_that_are_not_tokens():
     model, tokenizer = small_model("gpt2"), tokenizer_for("gpt2")
-    assert rollout(model, tokenizer, "the cat").settings["causal"] is True
-    assert "causal" not in rollout(model, tokenizer, "the cat", segments="words").settings
+    assert rollout_segments(model, tokenizer, "the cat").settings["causal"] is True
+    assert "causal" not in rollout_segments(model, tokenizer, "the cat", segments="words").settings
 
 
 @pytest.mark.parametrize("residual", [1, -0.1, "half", True])
 def test_a_residual_outside_of_its_range_is_refused(residual: Any):
     with pytest.raises(af.InputError, match=r"must be a number in \[0, 1\), got"):
-        _ = rollout(small_model("bert"), None, inputs_for("bert"), residual=residual)
+        _ = rollout_segments(small_model("bert"), None, inputs_for("bert"), residual=residual)
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.float16], ids=str)
@@ -136,8 +146,8 @@ def test_other_precisions_are_as_close_as_they_can_be(family: str, dtype: torch.
     model = new_model(family).to(dtype)
     fields = inputs_for(family)
     inputs = {name: t.to(dtype) if t.is_floating_point() else t for name, t in fields.items()}
-    found = rollout(model, None, inputs)
-    expected = af.rollout(attend(model, None, inputs)).scores
+    found = rollout_one(model, None, inputs)
+    expected = af.rollout(attend_one(model, None, inputs)).scores
     # Shares are rounded where they go through the kernel: 8 bits of bfloat16, 11 of float16. The
     # matrices are in single precision, also those of a model in double precision.
     atol = {torch.bfloat16: 2.0**-6, torch.float16: 2.0**-9}.get(dtype, 1e-6)
@@ -151,12 +161,12 @@ def test_other_precisions_are_as_close_as_they_can_be(family: str, dtype: torch.
 def test_more_columns_than_the_kernel_takes_are_the_same(family: str, monkeypatch: Any):
     model = new_model(family, positions=150)
     inputs = inputs_for(family, length=150)
-    found = rollout(model, None, inputs)
-    expected = af.rollout(attend(model, None, inputs))
-    assert found.scores.shape[2] > _hooks_transformers.FUSED_COLUMNS
+    found = rollout_one(model, None, inputs)
+    expected = af.rollout(attend_one(model, None, inputs))
+    assert found.scores.shape[2] > _blocks.FUSED_COLUMNS
     np.testing.assert_allclose(found.scores, expected.scores, **CLOSE)
-    monkeypatch.setattr(_hooks_transformers, "FUSED_COLUMNS", 1000)
-    fused = rollout(model, None, inputs)
+    monkeypatch.setattr(_blocks, "FUSED_COLUMNS", 1000)
+    fused = rollout_one(model, None, inputs)
     np.testing.assert_allclose(fused.scores, expected.scores, **CLOSE)
 
 
@@ -170,8 +180,8 @@ def test_a_decoder_of_one_position_attends_to_all_of_the_source(family: str):
         if name.endswith(("EncDecAttention", "encoder_attn")):
             module.is_causal = True
     inputs["decoder_input_ids"] = inputs["decoder_input_ids"][:, :1]
-    found = rollout(model, None, inputs)
-    expected = af.rollout(attend(model, None, inputs))
+    found = rollout_one(model, None, inputs)
+    expected = af.rollout(attend_one(model, None, inputs))
     np.testing.assert_allclose(found.scores, expected.scores, **CLOSE)
 
 
@@ -195,7 +205,7 @@ def rolled_out(product: torch.Tensor, *kept: list[bool] | None) -> list[af.Token
         queries=None,
     )  # fmt: skip
     call = Given("layer", "self", torch.zeros(examples, 1, n, n))
-    object.__setattr__(call, "product", product)
+    call.product = product
     accumulator.receive(call)
     return accumulator.results()
 
@@ -244,12 +254,12 @@ def test_attention_with_a_sink_outside_the_sequence_is_refused(dtype: torch.dtyp
                 _ = parameter.fill_(0.0)
     inputs = {"input_ids": torch.ones(1, length, dtype=torch.int64)}
     with pytest.raises(af.UnsupportedModelError, match=r"got a sum of 0\.\d+"):
-        _ = rollout(model, None, inputs)
+        _ = rollout_segments(model, None, inputs)
 
 
 @pytest.mark.parametrize("residual", [0.99, 0.9999, 1 - 1e-9])
 def test_a_large_residual_does_not_exceed_the_tolerance(residual: float):
-    scores = rollout(small_model("bert"), None, inputs_for("bert"), residual=residual).scores
+    scores = rollout_one(small_model("bert"), None, inputs_for("bert"), residual=residual).scores
     np.testing.assert_allclose(scores.sum(axis=-1), 1, **CLOSE)
 
 
@@ -259,8 +269,8 @@ def test_a_large_residual_does_not_exceed_the_tolerance(residual: float):
 def test_precision_is_that_of_the_pass_under_autocast(family: str, dtype: torch.dtype):
     model, inputs = small_model(family), inputs_for(family)
     with torch.autocast("cpu", dtype=dtype):
-        found = rollout(model, None, inputs).scores
-    expected = rollout(model, None, inputs).scores
+        found = rollout_one(model, None, inputs).scores
+    expected = rollout_one(model, None, inputs).scores
     # As far off as a model in that precision, see above.
     atol = 2.0**-6 if dtype == torch.bfloat16 else 2.0**-9
     np.testing.assert_allclose(found, expected, rtol=0, atol=atol)
@@ -270,7 +280,7 @@ def test_precision_is_that_of_the_pass_under_autocast(family: str, dtype: torch.
 def test_half_precision_of_many_positions_is_not_taken_for_a_sink():
     model = new_model("llama", positions=1024).to(torch.bfloat16)
     inputs = inputs_for("llama", length=1000)
-    scores = rollout(model, None, inputs, layers=3, queries=[0, 999]).scores
+    scores = rollout_one(model, None, inputs, layers=3, queries=[0, 999]).scores
     np.testing.assert_allclose(scores.sum(axis=-1), 1, rtol=0, atol=1e-3)
 
 
@@ -308,7 +318,7 @@ def test_no_matrix_of_all_heads_is_ever_held(family: str, segments: Any):
     n = len(byte_level()(text).input_ids)
     assert 700 < n < LONG
     with Largest() as largest:
-        _ = rollout(model, byte_level(), text, segments=segments, layers=3, queries=0)
+        _ = rollout_segments(model, byte_level(), text, segments=segments, layers=3, queries=0)
     # With a column for each token R itself has n², and so has the mask of a sliding window.
     assert largest.numbers <= n * n
     if segments == "lines" and family in ("llama", "qwen3", "gemma"):
@@ -322,7 +332,7 @@ def test_no_matrix_is_held_for_segments_of_a_plain_module():
     model = FunctionViT(is_causal=True).eval()
     x = torch.randn(1, 600, 16)
     with Largest() as largest:
-        _ = rollout(model, None, x)
+        _ = rollout_segments(model, None, x)
     assert largest.numbers <= 600 * 600
     with Largest() as largest:
         _ = attend(model, None, x, heads="mean")
@@ -343,7 +353,7 @@ def test_the_mean_of_heads_is_taken_without_the_matrices_of_all():
 def test_text_and_tokenizer_are_read_as_by_attend(family: str):
     model, tokenizer = small_model(family), tokenizer_for(family)
     target = {"target": "the key"} if family in PAIRS else {}
-    found = rollout(model, tokenizer, "the old cat", **target)
+    found = rollout_segments(model, tokenizer, "the old cat", **target)
     expected = af.rollout(attend(model, tokenizer, "the old cat", **target))
     np.testing.assert_allclose(found.scores, expected.scores, **CLOSE)
     assert (found.tokens, found.origin) == (expected.tokens, expected.origin)
@@ -351,6 +361,6 @@ def test_text_and_tokenizer_are_read_as_by_attend(family: str):
 
 @pytest.mark.parametrize("method", [af.rollout, af.flow])
 def test_the_receptive_field_of_a_pair_is_refused_in_its_own_words(method: Any):
-    attention = attend(small_model("t5"), None, inputs_for("t5"))
+    attention = attend_one(small_model("t5"), None, inputs_for("t5"))
     with pytest.raises(af.InputError, match="every position sees every source token"):
         _ = method(attention, receptive_field=True)

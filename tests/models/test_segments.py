@@ -4,13 +4,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from small_models import attend, inputs_for, new_model, rollout, small_model
+from small_models import attend, inputs_for, new_model, rollout_one, rollout_segments, small_model
 from small_tokenizers import InPython, byte_level, metaspace, tokenizer_for, word_piece
 
 import attnflow as af
+from attnflow import models
 
 TEXT = "The cat's key,\n\nold man: night\n  sat on the mat.  \n"
 FAMILIES = ["bert", "deberta", "gpt2", "gemma2", "mistral"]
+
+
+def test_rollout_in_the_pass_has_a_name_of_its_own():
+    assert models.rollout_segments.__name__ == "rollout_segments"
+    assert not hasattr(models, "rollout")
 
 
 def summed(tokens: Any, labels: list[int]) -> np.ndarray:
@@ -46,7 +52,7 @@ def test_segments_are_sums_of_the_columns_of_their_tokens(family: str, residual:
         (given, given, ["sat on the mat.", "cat's"]),
     ]
     for segments, spans, names in cases:
-        found = rollout(model, tokenizer, TEXT, segments=segments, residual=residual)
+        found = rollout_segments(model, tokenizer, TEXT, segments=segments, residual=residual)
         assert found.tokens == (*names, "[rest]")
         labels = labels_of(attention.origin, spans)
         np.testing.assert_allclose(found.scores, summed(tokens, labels), rtol=0, atol=1e-5)
@@ -58,7 +64,7 @@ def test_segments_are_sums_of_the_columns_of_their_tokens(family: str, residual:
 @pytest.mark.parametrize("tokenizer", [word_piece, byte_level, metaspace, InPython])
 def test_words_are_those_of_the_text_whatever_the_tokenizer(tokenizer: Any):
     model = small_model("bert")
-    found = rollout(model, tokenizer(), "The old man's night", segments="words")
+    found = rollout_segments(model, tokenizer(), "The old man's night", segments="words")
     assert found.tokens[:4] == ("The", "old", "man's", "night")
     attention = attend(model, tokenizer(), "The old man's night")
     spans = [(0, 3), (4, 7), (8, 13), (14, 19)]
@@ -69,8 +75,8 @@ def test_words_are_those_of_the_text_whatever_the_tokenizer(tokenizer: Any):
 
 def test_words_are_the_words_of_to_words():
     model, tokenizer = small_model("bert"), word_piece()
-    merged = rollout(model, tokenizer, TEXT).to_words(TEXT)
-    found = rollout(model, tokenizer, TEXT, segments="words")
+    merged = rollout_segments(model, tokenizer, TEXT).to_words(TEXT)
+    found = rollout_segments(model, tokenizer, TEXT, segments="words")
     assert found.tokens == (*merged.tokens[1:-1], "[rest]")
     # Rows of `to_words` are words as well: those of the special tokens are the same in both.
     np.testing.assert_allclose(
@@ -82,22 +88,24 @@ def test_words_are_the_words_of_to_words():
 def test_a_list_of_texts_is_one_prompt(family: str):
     model, tokenizer = small_model(family), tokenizer_for(family)
     texts = ["The old man.", "The cat sat", "on the mat"]
-    found = rollout(model, tokenizer, texts, segments="texts")
+    found = rollout_segments(model, tokenizer, texts, segments="texts")
     assert found.tokens[:3] == tuple(texts)
-    spans = rollout(model, tokenizer, "\n".join(texts), segments=[(0, 12), (13, 24), (25, 35)])
+    spans = rollout_segments(
+        model, tokenizer, "\n".join(texts), segments=[(0, 12), (13, 24), (25, 35)]
+    )
     np.testing.assert_allclose(found.scores, spans.scores, rtol=0, atol=1e-6)
 
 
 def test_a_list_of_lists_of_texts_is_a_batch_of_prompts():
     model, tokenizer = small_model("bert"), word_piece()
     prompts = [["The old man.", "The cat"], ["on", "the", "mat"]]
-    batch = rollout(model, tokenizer, prompts, segments="texts")
+    batch = rollout_segments(model, tokenizer, prompts, segments="texts")
     assert [each.tokens for each in batch] == [
         ("The old man.", "The cat", "[rest]"),
         ("on", "the", "mat", "[rest]"),
     ]
     for mine, prompt in zip(batch, prompts, strict=True):
-        alone = rollout(model, tokenizer, prompt, segments="texts")
+        alone = rollout_segments(model, tokenizer, prompt, segments="texts")
         np.testing.assert_allclose(mine.scores, alone.scores, rtol=0, atol=1e-5)
 
 
@@ -105,19 +113,19 @@ def test_several_texts_have_spans_of_their_own():
     model, tokenizer = small_model("bert"), word_piece()
     texts = ["the cat", "the old man"]
     segments = [[(0, 3), (4, 7)], [(4, 11)]]
-    batch = rollout(model, tokenizer, texts, segments=segments)
+    batch = rollout_segments(model, tokenizer, texts, segments=segments)
     assert [each.tokens for each in batch] == [("the", "cat", "[rest]"), ("old man", "[rest]")]
     for mine, text, spans in zip(batch, texts, segments, strict=True):
-        alone = rollout(model, tokenizer, text, segments=spans)
+        alone = rollout_segments(model, tokenizer, text, segments=spans)
         np.testing.assert_allclose(mine.scores, alone.scores, rtol=0, atol=1e-5)
     with pytest.raises(af.InputError, match="expected 3 lists, one for each input, got 2"):
-        _ = rollout(model, tokenizer, [*texts, "on"], segments=segments)
+        _ = rollout_segments(model, tokenizer, [*texts, "on"], segments=segments)
 
 
 @pytest.mark.parametrize("family", ["t5", "bart"])
 def test_segments_of_a_pair_run_over_source_and_target(family: str):
     model, tokenizer = small_model(family), metaspace()
-    found = rollout(model, tokenizer, "the cat sat", target="the key", segments="lines")
+    found = rollout_segments(model, tokenizer, "the cat sat", target="the key", segments="lines")
     assert found.tokens == ("the cat sat", "the key", "[rest]")
     attention = attend(model, tokenizer, "the cat sat", target="the key")
     labels = labels_of(attention.origin, [(0, 11), (12, 19)])
@@ -129,7 +137,7 @@ def test_segments_of_a_pair_run_over_source_and_target(family: str):
 def test_regions_of_an_image_are_sums_of_their_patches(family: str):
     model, inputs = small_model(family), inputs_for(family, batch=2)
     regions = np.array([[7, 7, -1, 0], [7, 7, 0, 0], [3, 3, 3, 3], [-1, 3, 3, -1]])
-    found = rollout(model, None, inputs, segments=regions)
+    found = rollout_segments(model, None, inputs, segments=regions)
     for mine, attention in zip(found, attend(model, None, inputs), strict=True):
         assert mine.tokens == ("region 0", "region 3", "region 7", "[rest]")
         numbers = {0: 0, 3: 1, 7: 2, -1: 3}
@@ -143,18 +151,18 @@ def test_a_token_belongs_to_the_segment_that_holds_most_of_it():
     model, tokenizer = small_model("bert"), InPython()
     attention = attend(model, tokenizer, "the cat")
     assert attention.origin.spans == (None, (0, 3), (4, 7), None)
-    found = rollout(model, tokenizer, "the cat", segments=[(0, 5), (5, 7)])
+    found = rollout_segments(model, tokenizer, "the cat", segments=[(0, 5), (5, 7)])
     tokens = af.rollout(attention)
     np.testing.assert_allclose(found.scores, summed(tokens, [2, 0, 1, 2]), rtol=0, atol=1e-5)
 
 
 def test_words_and_lines_after_the_cut_are_left_out():
     model = new_model("bert", positions=8)
-    found = rollout(
+    found = rollout_segments(
         model, word_piece(), "the cat\nsat on the mat\nold man", segments="lines", truncate=True
     )
     assert found.tokens == ("the cat", "sat on the mat", "[rest]")
-    found = rollout(
+    found = rollout_segments(
         model, word_piece(), "the cat sat on the mat old", segments="words", truncate=True
     )
     assert found.tokens == ("the", "cat", "sat", "on", "the", "mat", "[rest]")
@@ -162,44 +170,44 @@ def test_words_and_lines_after_the_cut_are_left_out():
 
 def test_characters_that_the_tokenizer_drops_make_no_word():
     # BERT's normaliser leaves control characters out.
-    found = rollout(small_model("bert"), word_piece(), "the \x07 cat", segments="words")
+    found = rollout_segments(small_model("bert"), word_piece(), "the \x07 cat", segments="words")
     assert found.tokens == ("the", "cat", "[rest]")
 
 
 def test_long_names_are_cut_short():
     text = "the cat sat on the mat and " * 2
-    found = rollout(small_model("bert"), word_piece(), text, segments="lines")
+    found = rollout_segments(small_model("bert"), word_piece(), text, segments="lines")
     assert found.tokens[0] == "the cat sat on the mat and the cat sat …"
 
 
 def test_settings_are_enough_to_compute_a_result_again():
     model, tokenizer = small_model("bert"), word_piece()
     spans = np.array([(4, 7), (0, 3)])
-    found = rollout(model, tokenizer, "the cat", segments=spans, residual=0.3)
+    found = rollout_segments(model, tokenizer, "the cat", segments=spans, residual=0.3)
     assert found.settings == {
         "heads": "mean", "residual": 0.3, "discard_ratio": 0.0, "head": None, "onto": 0,
         "segments": ((4, 7), (0, 3)),
     }  # fmt: skip
     again = {name: found.settings[name] for name in ("segments", "residual")}
-    assert rollout(model, tokenizer, "the cat", **again) == found
-    words = rollout(model, tokenizer, "the cat", segments="words")
+    assert rollout_segments(model, tokenizer, "the cat", **again) == found
+    words = rollout_segments(model, tokenizer, "the cat", segments="words")
     assert words.settings["segments"] == "words"
-    texts = rollout(model, tokenizer, ["the cat", "sat"], segments="texts")
+    texts = rollout_segments(model, tokenizer, ["the cat", "sat"], segments="texts")
     assert texts.settings["segments"] == "texts"
     assert texts.settings["spans"] == ((0, 7), (8, 11))
 
 
 def test_settings_hold_the_regions_of_an_image():
     regions = np.arange(16).reshape(4, 4) // 8
-    found = rollout(small_model("vit"), None, inputs_for("vit"), segments=regions)
+    found = rollout_one(small_model("vit"), None, inputs_for("vit"), segments=regions)
     again: Any = found.settings["segments"]
     assert np.array_equal(again, regions)
-    assert rollout(small_model("vit"), None, inputs_for("vit"), segments=again) == found
+    assert rollout_one(small_model("vit"), None, inputs_for("vit"), segments=again) == found
 
 
 def test_segments_do_not_pass_for_tokens():
     model, tokenizer = small_model("bert"), word_piece()
-    found = rollout(model, tokenizer, "the cat sat", segments="words", queries=range(4))
+    found = rollout_segments(model, tokenizer, "the cat sat", segments="words", queries=range(4))
     assert found.queries == tuple(range(len(found.tokens)))
     with pytest.raises(af.InputError, match="to make words of, got scores of segments"):
         _ = found.to_words("the cat sat")
@@ -232,7 +240,7 @@ WRONG: list[tuple[Any, str]] = [
 @pytest.mark.parametrize(("segments", "message"), WRONG)
 def test_segments_that_do_not_fit_are_refused(segments: Any, message: str):
     with pytest.raises(af.InputError, match=message):
-        _ = rollout(small_model("bert"), word_piece(), "the cat", segments=segments)
+        _ = rollout_segments(small_model("bert"), word_piece(), "the cat", segments=segments)
 
 
 def test_a_segment_after_the_cut_is_refused():
@@ -241,9 +249,9 @@ def test_a_segment_after_the_cut_is_refused():
     with pytest.raises(
         af.InputError, match=r"segment 1 \(12, 22\) 'on the mat' contains no token. If"
     ):
-        _ = rollout(model, word_piece(), text, segments=[(0, 3), (12, 22)], truncate=True)
+        _ = rollout_segments(model, word_piece(), text, segments=[(0, 3), (12, 22)], truncate=True)
     with pytest.raises(af.InputError, match="'on the mat' contains no token"):
-        _ = rollout(
+        _ = rollout_segments(
             model, word_piece(), ["the cat sat", "on the mat"], segments="texts", truncate=True
         )
 
@@ -251,9 +259,9 @@ def test_a_segment_after_the_cut_is_refused():
 def test_an_empty_text_among_texts_is_refused():
     for texts in (["the cat", "", "sat"], [["sat"], ["the cat", "  "]], ["the cat", 3]):
         with pytest.raises(af.InputError, match=r"expected texts .*, got ('  '|''|3)"):
-            _ = rollout(small_model("bert"), word_piece(), texts, segments="texts")
+            _ = rollout_segments(small_model("bert"), word_piece(), texts, segments="texts")
     with pytest.raises(af.InputError, match="needs a list of the texts of a prompt"):
-        _ = rollout(small_model("bert"), word_piece(), [], segments="texts")
+        _ = rollout_segments(small_model("bert"), word_piece(), [], segments="texts")
 
 
 @pytest.mark.parametrize(
@@ -261,19 +269,21 @@ def test_an_empty_text_among_texts_is_refused():
 )
 def test_texts_and_lists_of_texts_do_not_mix(texts: Any):
     with pytest.raises(af.InputError, match="got texts and lists, or an empty list"):
-        _ = rollout(small_model("bert"), word_piece(), texts, segments="texts")
+        _ = rollout_segments(small_model("bert"), word_piece(), texts, segments="texts")
 
 
 @pytest.mark.parametrize("texts", [[None], [["the cat"], [None]], ["the cat", b"sat"]])
 def test_what_is_no_text_is_refused_among_texts(texts: Any):
     with pytest.raises(af.InputError, match=r"expected texts .*, got (None|b'sat')"):
-        _ = rollout(small_model("bert"), word_piece(), texts, segments="texts")
+        _ = rollout_segments(small_model("bert"), word_piece(), texts, segments="texts")
 
 
 @pytest.mark.parametrize("segments", ["words", "lines", [(0, 3)]])
 def test_segments_of_a_text_do_not_go_with_ready_inputs(segments: Any):
     with pytest.raises(af.InputError, match="which are unknown for tensors"):
-        _ = rollout(small_model("bert"), word_piece(), inputs_for("bert"), segments=segments)
+        _ = rollout_segments(
+            small_model("bert"), word_piece(), inputs_for("bert"), segments=segments
+        )
 
 
 @pytest.mark.parametrize(
@@ -288,10 +298,10 @@ def test_segments_of_a_text_do_not_go_with_ready_inputs(segments: Any):
 )
 def test_regions_that_do_not_fit_the_image_are_refused(regions: Any, message: str):
     with pytest.raises(af.InputError, match=message):
-        _ = rollout(small_model("vit"), None, inputs_for("vit"), segments=regions)
+        _ = rollout_segments(small_model("vit"), None, inputs_for("vit"), segments=regions)
 
 
 @pytest.mark.parametrize("segments", ["words", "lines"])
 def test_an_image_has_no_words(segments: str):
     with pytest.raises(af.InputError, match="need the character spans of the tokens"):
-        _ = rollout(small_model("vit"), None, inputs_for("vit"), segments=segments)
+        _ = rollout_segments(small_model("vit"), None, inputs_for("vit"), segments=segments)

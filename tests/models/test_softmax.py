@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from small_models import attend, inputs_for, new_model, own_attention, small_model
+from small_models import attend, attend_one, inputs_for, new_model, own_attention, small_model
 from torch.nn import functional
 
 from attnflow.errors import UnsupportedModelError
-from attnflow.models.capture._collect import Block
-from attnflow.models.capture._softmax import softmax_into
+from attnflow.models.capture._calls import Block
+from attnflow.models.capture._hooks_transformers import softmax_into
 
 SHAPE = (1, 2, 3, 3)
 SCORES = torch.randn(*SHAPE, generator=torch.manual_seed(0))
@@ -140,8 +140,8 @@ def test_rows_that_a_softmax_wrote_are_checked(wrong: float, monkeypatch: pytest
 def test_padding_is_cut_away_of_one_example_too():
     mask = torch.ones_like(IDS[:1])
     mask[:, -1] = 0
-    found = attend(small_model("bert"), None, {"input_ids": IDS[:1], "attention_mask": mask})
-    short = attend(small_model("bert"), None, {"input_ids": IDS[:1, :-1]})
+    found = attend_one(small_model("bert"), None, {"input_ids": IDS[:1], "attention_mask": mask})
+    short = attend_one(small_model("bert"), None, {"input_ids": IDS[:1, :-1]})
     np.testing.assert_allclose(found.weights, short.weights, rtol=0, atol=1e-6)
 
 
@@ -149,7 +149,7 @@ def test_padding_is_cut_away_of_one_example_too():
 def test_under_autocast_attention_is_the_models_own(family: str):
     model, inputs = new_model(family), inputs_for(family, batch=1)
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        found = attend(model, None, inputs)
+        found = attend_one(model, None, inputs)
         model.set_attn_implementation("eager")
         own = torch.stack([*own_attention(model, inputs).attentions])[:, 0].float()
     own = own / own.sum(dim=-1, keepdim=True)
@@ -158,7 +158,7 @@ def test_under_autocast_attention_is_the_models_own(family: str):
 
 def test_in_inference_mode_weights_are_the_same():
     inputs = {"input_ids": IDS[:1]}
-    expected = attend(small_model("bert"), None, inputs)
+    expected = attend_one(small_model("bert"), None, inputs)
     with torch.inference_mode():
-        found = attend(small_model("bert"), None, inputs)
+        found = attend_one(small_model("bert"), None, inputs)
     np.testing.assert_allclose(found.weights, expected.weights, rtol=0, atol=1e-6)

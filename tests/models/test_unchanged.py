@@ -1,4 +1,4 @@
-"""After `attend` and `rollout` a model is exactly as it was, also when the pass fails half-way."""
+"""`attend` and `rollout_segments` leave a model as it was, also if the pass fails half-way."""
 
 import copy
 import time
@@ -10,7 +10,7 @@ import pytest
 import torch
 from model_state import state
 from plain_modules import DropoutViT, FunctionViT, MultiheadEncoder
-from small_models import FAMILIES, attend, inputs_for, new_model, rollout, small_model
+from small_models import FAMILIES, attend, hf, inputs_for, new_model, rollout_segments, small_model
 from torch import nn
 from torch.backends import mha
 
@@ -19,7 +19,7 @@ import attnflow as af
 WAYS: dict[str, Callable[[Any, Any], Any]] = {
     "attend": lambda model, inputs: attend(model, None, inputs),
     "attend-mean": lambda model, inputs: attend(model, None, inputs, heads="mean"),
-    "rollout": lambda model, inputs: rollout(model, None, inputs),
+    "rollout_segments": lambda model, inputs: rollout_segments(model, None, inputs),
 }
 PLAIN: dict[str, Callable[[], nn.Module]] = {
     "multihead": MultiheadEncoder,
@@ -125,6 +125,53 @@ def test_threads_that_share_a_model_take_turns(way: str):
     assert found == [expected] * 4
     assert state(model) == hooked
     assert hooked["implementations"] == before["implementations"]
+
+
+def sharing(what: str) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+    """Two models that share a config or modules, each with its input."""
+    if what == "module":
+        model = MultiheadEncoder()
+        return (model, X), (nn.Sequential(model), X)
+    if what == "config":
+        model = new_model("bert")
+        return (model, inputs_for("bert")), (hf.BertModel(model.config), inputs_for("bert"))
+    model = new_model("bart")
+    if what == "submodule":
+        return (model, inputs_for("bart")), (model.get_encoder(), inputs_for("bert"))
+    parts = [new_model("bert").config.to_dict() for _ in range(2)]
+    config = hf.EncoderDecoderConfig(encoder=parts[0], decoder=parts[1] | {"is_decoder": True})
+    config.decoder.add_cross_attention = True
+    model = hf.EncoderDecoderModel(config)
+    return (model, inputs_for("bart")), (hf.BertModel(config.encoder), inputs_for("bert"))
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("what", ["config", "sub-config", "submodule", "module"])
+def test_threads_over_models_that_share_a_config_or_a_module(what: str, way: str):
+    pair = sharing(what)
+    expected = [WAYS[way](model, inputs) for model, inputs in pair]
+    for module in {module for model, _ in pair for module in model.train().modules()}:
+        # So slow that passes end at different times, if they may overlap.
+        _ = module.register_forward_pre_hook(lambda *_: time.sleep(0.0005))
+    before = [copy.deepcopy(state(model)) for model, _ in pair]
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(lambda number: WAYS[way](*pair[number % 2]), range(8)))
+    assert found == expected * 4
+    assert [state(model) for model, _ in pair] == before
+
+
+def test_threads_leave_the_stance_of_compiled_code_as_it_was():
+    import torch._dynamo.eval_frame as dynamo
+
+    before = dynamo._stance.stance
+    pair = [MultiheadEncoder(), MultiheadEncoder()]
+    # The first pass ends while the second is under way.
+    delays = iter([0.1, 0.3])
+    for model in pair:
+        _ = model.register_forward_pre_hook(lambda *_: time.sleep(next(delays)))
+    with ThreadPoolExecutor(2) as threads:
+        _ = list(threads.map(lambda model: attend(model, None, X), pair))
+    assert dynamo._stance.stance == before
 
 
 class LayerThreeError(Exception):

@@ -43,7 +43,7 @@ def _captured(model: Any, tokenizer: Any, name: str, **options: Any) -> Weights:
     if example.text:
         found = attend(model, tokenizer, example.text, target=example.target, **options)
     else:
-        found = attend(model, None, _inputs(model, None, name), **options)
+        [found] = attend(model, None, _inputs(model, None, name), **options)
     return _weights(found)
 
 

@@ -21,7 +21,7 @@ FRAMES = 40  # of Whisper's 1500, for flow
 
 @pytest.fixture(scope="module")
 def attended(real: Load) -> Callable[[str], tuple[Any, Callable[..., Any]]]:
-    """The attention of a model for its example, once, and `models.rollout` for the same."""
+    """The attention of a model for its example, once, and `rollout_segments` for the same."""
 
     @functools.cache
     def both(name: str) -> tuple[Any, Callable[..., Any]]:
@@ -33,8 +33,13 @@ def attended(real: Load) -> Callable[[str], tuple[Any, Callable[..., Any]]]:
         else:  # Whisper; start, no timestamps, " (", "water"
             said = torch.tensor([[50257, 50362, 357, 7050]])
             given, more = (model, None, {"input_features": hiss(), "decoder_input_ids": said}), {}
-        found = models.attend(*given, **more)
-        return found, functools.partial(models.rollout, *given, **more)
+        found: Any = models.attend(*given, **more)
+
+        def rolled(**settings: Any) -> Any:
+            scores: Any = models.rollout_segments(*given, **more, **settings)
+            return scores if example.text else scores[0]
+
+        return found if example.text else found[0], rolled
 
     return both
 

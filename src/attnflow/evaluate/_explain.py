@@ -12,7 +12,7 @@ from attnflow.evaluate._explanation import Explanation
 from attnflow.importance import importance_with_prediction
 from attnflow.methods import flow, raw, rollout
 from attnflow.models import attend
-from attnflow.models.inputs import prepare, unwrap_compiled
+from attnflow.models.inputs import checked_model, prepare
 from attnflow.types import METHODS, Attention, Method, TokenAttention
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def explain(
     if not isinstance(cast("object", text), str):
         raise InputError(f"text: explain takes one text, a str, got {type(text).__name__}")
     chosen = _check_methods(methods)
-    inputs = prepare(unwrap_compiled(model), tokenizer, text, truncate=truncate)
+    inputs = prepare(checked_model(model), tokenizer, text, truncate=truncate)
     attention = attend(model, tokenizer, cast("Any", inputs))
     if not isinstance(attention, Attention):
         raise UnsupportedModelError(

@@ -12,9 +12,9 @@ from attnflow.importance._embeddings import Leaf, changed_embeddings, gradient
 from attnflow.importance._passes import evaluation, read_logits
 from attnflow.importance._reduce import check_reduce, choose_reduce, reduced
 from attnflow.importance._scorer import Score, Scorer, TargetScore
-from attnflow.importance._settings import InputGradientSettings, Reduce, Several
+from attnflow.importance._settings import InputGradientSettings, Reduce
 from attnflow.importance._target import Target
-from attnflow.models.inputs import ModelInput
+from attnflow.models.inputs import ModelInput, Several
 from attnflow.types import Importance
 
 if TYPE_CHECKING:

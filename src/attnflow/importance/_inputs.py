@@ -86,7 +86,7 @@ def single_inputs(
         for inputs in prepared
         for fields in _split(model, inputs)
     ]
-    return found, isinstance(text, str) or (isinstance(text, Inputs) and text.single)
+    return found, text.single if isinstance(text, Inputs) else isinstance(text, str)
 
 
 def _prepared(
@@ -96,15 +96,10 @@ def _prepared(
         yield prepare(model, tokenizer, text, truncate=truncate)
         return
     # A plain module takes ids and no mask, so it takes texts of different lengths one by one only.
-    plain = "input_ids" not in _parameters(model) and not hasattr(model, "main_input_name")
+    plain = "input_ids" not in forward_parameters(model) and not hasattr(model, "main_input_name")
     size = 1 if plain else _TEXTS_AT_ONCE
     for start in range(0, max(1, len(text)), size):
         yield prepare(model, tokenizer, list(text[start : start + size]), truncate=truncate)
-
-
-def _parameters(model: nn.Module) -> frozenset[str]:
-    """Names of the arguments of a model; none for other objects, which `prepare` refuses."""
-    return frozenset(forward_parameters(model)) if hasattr(model, "forward") else frozenset()
 
 
 def _split(model: nn.Module, inputs: Inputs) -> Iterator[tuple[dict[str, Any], str, Positions]]:
@@ -187,7 +182,7 @@ def _read(
         source = Positions(token_names(tokenizer, ids[0, list(kept)].tolist()))
     tokens, origin = name_positions(model, {}, source, len(kept))
     read_at = _read_at(model, tokenizer, fields, ids, kept, position)
-    keeps = "logits_to_keep" in _parameters(model) and not has_decoder(model)
+    keeps = "logits_to_keep" in forward_parameters(model) and not has_decoder(model)
     if read_at is not None and keeps and "logits_to_keep" not in fields:
         # From there on only: logits of a vocabulary at every position take much memory.
         fields = {**fields, "logits_to_keep": ids.shape[1] - read_at}

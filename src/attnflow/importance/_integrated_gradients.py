@@ -15,9 +15,9 @@ from attnflow.importance._embeddings import Change, Leaf, changed_embeddings, gr
 from attnflow.importance._inputs import SingleInput
 from attnflow.importance._passes import Logits, evaluation, read_logits
 from attnflow.importance._scorer import Score, Scorer
-from attnflow.importance._settings import Baseline, IntegratedGradientsSettings, Several
+from attnflow.importance._settings import Baseline, IntegratedGradientsSettings
 from attnflow.importance._target import Target
-from attnflow.models.inputs import ModelInput
+from attnflow.models.inputs import ModelInput, Several
 from attnflow.types import Importance
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from attnflow.importance._inputs import SingleInput
 from attnflow.importance._passes import Logits, evaluation, read_logits
 from attnflow.importance._prediction import Prediction
 from attnflow.importance._scorer import Scorer
-from attnflow.importance._settings import PassSettings, Several
+from attnflow.importance._settings import PassSettings
 from attnflow.importance._target import Classes
-from attnflow.models.inputs import ModelInput
+from attnflow.models.inputs import ModelInput, Several
 
 if TYPE_CHECKING:
     from torch import Tensor, nn

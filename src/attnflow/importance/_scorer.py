@@ -21,7 +21,7 @@ from attnflow.errors import InputError
 from attnflow.importance._inputs import SingleInput, single_inputs
 from attnflow.importance._passes import Logits
 from attnflow.importance._target import Classes, OneTarget, Target, targets_for
-from attnflow.models.inputs import ModelInput, unwrap_compiled
+from attnflow.models.inputs import ModelInput, checked_model
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -64,7 +64,7 @@ class Scorer:
         truncate: bool = False,
     ) -> Scorer:
         """Return the scorer for what callers pass."""
-        model = unwrap_compiled(model)
+        model = checked_model(model)
         inputs, single = single_inputs(model, tokenizer, text, position=position, truncate=truncate)
         for known in get_args(Score):
             if isinstance(score, str) and score == known:

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
+from typing import Literal, TypeAlias, TypedDict
 
 from attnflow._internal.checks import Progress
 from attnflow.importance._scorer import Score
 from attnflow.importance._target import Target
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-# Inputs that give a list of results: several texts, or tensors with a batch axis.
-Several: TypeAlias = "list[str] | tuple[str, ...] | Mapping[str, Any] | Tensor"
 
 Special: TypeAlias = Literal["unk", "mask", "pad"]
 # The token in the place of another: a special one of the tokenizer, or any by its id.

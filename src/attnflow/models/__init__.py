@@ -6,6 +6,6 @@ Needs torch, and transformers for models from Hugging Face: the extra `models`.
 from attnflow.models._attend import attend
 from attnflow.models.inputs import count_tokens, token_limit
 from attnflow.models.loading import Loaded, load
-from attnflow.models.segments import rollout
+from attnflow.models.segments import rollout_segments
 
-__all__ = ["Loaded", "attend", "count_tokens", "load", "rollout", "token_limit"]
+__all__ = ["Loaded", "attend", "count_tokens", "load", "rollout_segments", "token_limit"]

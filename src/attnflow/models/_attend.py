@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attnflow.errors import InputError, UnsupportedModelError
-from attnflow.models._families import layer_count
-from attnflow.models._model import not_finite, not_normalized, unwrap_compiled
-from attnflow.models.capture import ROLES, Collector, capture_attention
+from attnflow.models._model import checked_model, layer_count
+from attnflow.models.capture import (
+    ROLES,
+    Collector,
+    capture_attention,
+    not_finite,
+    not_normalized,
+)
 from attnflow.models.inputs import (
     Generate,
     ModelInput,
     Positions,
+    Several,
     join_origins,
     name_positions,
     prepare,
@@ -23,7 +28,7 @@ from attnflow.models.inputs import (
 from attnflow.types import Attention, EncoderDecoderAttention
 
 if TYPE_CHECKING:
-    from torch import Tensor, nn
+    from torch import nn
 
 Heads: TypeAlias = Literal["all", "mean"]
 AnyAttention: TypeAlias = "Attention | EncoderDecoderAttention"
@@ -32,32 +37,23 @@ AnyAttention: TypeAlias = "Attention | EncoderDecoderAttention"
 _TOLERANCE = 1e-3
 
 
+class AttendSettings(TypedDict, total=False):
+    """Settings of `attend`, for its overloads."""
+
+    target: str | list[str] | None
+    heads: Heads
+    truncate: bool
+    generate: Generate | None
+
+
 @overload
 def attend(
-    model: nn.Module,
-    tokenizer: Any,
-    text: str,
-    *,
-    target: str | None = None,
-    heads: Heads = "all",
-    truncate: bool = False,
-    generate: Generate | None = None,
+    model: nn.Module, tokenizer: Any, text: str, **settings: Unpack[AttendSettings]
 ) -> AnyAttention: ...
 @overload
 def attend(
-    model: nn.Module,
-    tokenizer: Any,
-    text: list[str] | tuple[str, ...],
-    *,
-    target: list[str] | None = None,
-    heads: Heads = "all",
-    truncate: bool = False,
-    generate: Generate | None = None,
+    model: nn.Module, tokenizer: Any, text: Several, **settings: Unpack[AttendSettings]
 ) -> list[AnyAttention]: ...
-@overload
-def attend(
-    model: nn.Module, tokenizer: Any, text: Mapping[str, Any] | Tensor, *, heads: Heads = "all"
-) -> AnyAttention | list[AnyAttention]: ...
 def attend(
     model: nn.Module,
     tokenizer: Any,
@@ -80,9 +76,9 @@ def attend(
     tokenizer
         The model's tokenizer or processor; None with tensors.
     text
-        One text gives one result; a list of texts is run as a padded batch and gives a list of
-        results without padding. Tensors, a mapping by name or the model's main input alone, give
-        one result for a batch of one and a list for more.
+        One text gives one result. A list of texts, run as a padded batch, gives a list of results
+        without padding. Tensors, a mapping by name or the model's main input alone, give a list
+        too, also for a batch of one and for a module without a batch axis.
     target
         The text that the decoder of an encoder-decoder reads, one for each text; by default only
         its start token.
@@ -97,14 +93,15 @@ def attend(
 
     Returns
     -------
-    An Attention, or an EncoderDecoderAttention for an encoder-decoder; a list of them for several
-    inputs. `causal` is set if no position attends to a later one.
+    An Attention, or an EncoderDecoderAttention for an encoder-decoder; a list of them unless `text`
+    is one text. `causal` is set if no position attends to a later one.
 
     Notes
     -----
     Takes the time of an eager forward pass and `4 · L · H · n²` bytes, `4 · L · n²` with
-    heads="mean"; for longer inputs, see `attnflow.models.rollout`. Threads may call this with the
-    same model, which then runs their passes one by one; other code must not use it meanwhile.
+    heads="mean"; for longer inputs, see `rollout_segments`. Threads may call this at the same time;
+    passes of models that share modules or a config run one after the other. Other code must not
+    use a model meanwhile.
 
     Examples
     --------
@@ -114,18 +111,18 @@ def attend(
     >>> small = {"hidden_size": 8, "num_attention_heads": 2, "intermediate_size": 8}
     >>> model = BertModel(BertConfig(vocab_size=10, num_hidden_layers=3, **small))
     >>> attend(model, None, {"input_ids": torch.tensor([[1, 2, 3, 4]])})
-    Attention(layers=3, heads=2, tokens=4)
+    [Attention(layers=3, heads=2, tokens=4)]
     """
     if not isinstance(cast("object", heads), str) or heads not in ("all", "mean"):
         raise InputError(f"heads: expected 'all' or 'mean', got {heads!r}")
-    model = unwrap_compiled(model)
+    model = checked_model(model)
     inputs = prepare(model, tokenizer, text, target=target, truncate=truncate, generate=generate)
     averaged = heads == "mean"
     collector = Collector(inputs, averaged=averaged, expected=layer_count(model) or 1)
     capture_attention(model, inputs.forward, collector.receive)
     examples = range(len(collector.inputs.sources))
     found = [_result(model, collector, example, averaged=averaged) for example in examples]
-    return found[0] if collector.inputs.single else found
+    return found[0] if inputs.single else found
 
 
 def _result(

@@ -67,33 +67,3 @@ CROSS_NAMES = frozenset(
 )
 # Names of the dropout of attention weights in timm and code derived from it, Bloom and GPT-J.
 DROPOUT_NAMES = frozenset({"attn_drop", "attn_dropout", "attention_dropout"})
-
-
-def family_of(model: object) -> Family:
-    """Return the properties of a model's family; the defaults if it has no entry."""
-    config = getattr(model, "config", None)
-    return FAMILIES.get(getattr(config, "model_type", ""), Family())
-
-
-def layer_count(model: object) -> int | None:
-    """Return the number of layers in the config of a model; None if unknown."""
-    layers = getattr(getattr(model, "config", None), "num_hidden_layers", None)
-    return layers if isinstance(layers, int) and layers > 0 else None
-
-
-def token_limit(model: object) -> int | None:
-    """Return how many tokens a model takes at most; None if unlimited or unknown.
-
-    Examples
-    --------
-    >>> from attnflow import models, paper
-    >>> models.token_limit(paper.load().model)
-    64
-    """
-    config, family = getattr(model, "config", None), family_of(model)
-    limit = getattr(config, "max_position_embeddings", None)
-    if family.any_length or not isinstance(limit, int) or limit < 1:
-        return None
-    if family.counts_after_padding:
-        limit -= (getattr(config, "pad_token_id", None) or 0) + 1
-    return limit

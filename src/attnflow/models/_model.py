@@ -7,24 +7,44 @@ import functools
 import inspect
 import sys
 import threading
-import weakref
-from collections.abc import Callable, Generator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 from attnflow._internal.optional import require
 from attnflow.errors import AttnflowError, InputError, UnsupportedModelError
+from attnflow.models._families import FAMILIES, Family
 
 if TYPE_CHECKING:
     from torch import nn
 
 
-def unwrap_compiled(model: nn.Module) -> nn.Module:
+def checked_model(model: nn.Module) -> nn.Module:
     """Return the module that was passed to torch.compile, or the model itself.
 
-    Raises MissingDependencyError if torch is not installed.
+    Raises MissingDependencyError if torch is not installed, and rejects models without hooks or
+    weights.
     """
-    require("torch", need="models need", extra="models")
-    return getattr(model, "_orig_mod", model)
+    if "torch" not in sys.modules:  # it is for every model
+        require("torch", need="models need", extra="models")
+    import torch
+
+    model = getattr(model, "_orig_mod", model)
+    if not isinstance(cast("object", model), torch.nn.Module):
+        raise InputError(
+            f"model: expected a torch module, such as attnflow.models.load(folder).model, got "
+            f"{type(model).__name__}"
+        )
+    if isinstance(model, torch.jit.ScriptModule):
+        raise UnsupportedModelError(
+            f"TorchScript ({type(model).__name__}) is not supported, since it calls no hooks. Pass "
+            "the original module"
+        )
+    if any(parameter.is_meta for parameter in model.parameters()):
+        raise InputError(
+            f"{type(model).__name__} has parameters on the meta device, which have no values. Load "
+            "the model onto a real device first"
+        )
+    return model
 
 
 def is_pretrained(model: nn.Module) -> bool:
@@ -68,6 +88,25 @@ def start_token(model: nn.Module) -> int:
     )
 
 
+def check_parts(model: nn.Module, fields: Collection[str]) -> None:
+    """Reject models with a text and a vision encoder, and text and image together."""
+    parts = getattr(getattr(model, "config", None), "sub_configs", {})
+    both = len(parts) > 1 and "input_ids" in fields and "pixel_values" in fields
+    towers = hasattr(model, "text_model") and hasattr(model, "vision_model")
+    if towers and (both or hasattr(model, "logit_scale")):  # as CLIP
+        raise InputError(
+            f"{type(model).__name__} has separate models for text and images. Pass one of them, as "
+            "in attend(model.text_model, tokenizer, text) or "
+            "attend(model.vision_model, None, pixel_values)"
+        )
+    if not both:
+        return
+    raise InputError(
+        f"{type(model).__name__} got input_ids and pixel_values; text and image in one sequence "
+        "are not supported. Pass the text alone, without image tokens"
+    )
+
+
 def check_vocabulary(model: nn.Module, ids: Sequence[int]) -> None:
     """Reject token ids outside the model's embedding table."""
     embedding = getattr(model, "get_input_embeddings", lambda: None)
@@ -85,11 +124,54 @@ def check_vocabulary(model: nn.Module, ids: Sequence[int]) -> None:
         )
 
 
+def decoder_of(model: nn.Module) -> nn.Module:
+    """Return the decoder of an encoder-decoder; the model itself without get_decoder."""
+    part = getattr(model, "get_decoder", lambda: None)()
+    return model if part is None else part
+
+
 def without_cache(model: nn.Module, fields: dict[str, Any]) -> dict[str, Any]:
     """Return the inputs with use_cache=False, if the model has a cache."""
     if "use_cache" in forward_parameters(model):
         return {"use_cache": False, **fields}
     return fields
+
+
+def family_of(model: object) -> Family:
+    """Return the properties of a model's family; the defaults if it has no entry."""
+    config = getattr(model, "config", None)
+    return FAMILIES.get(getattr(config, "model_type", ""), Family())
+
+
+def layer_count(model: object) -> int | None:
+    """Return the number of layers in the config of a model; None if unknown."""
+    layers = getattr(getattr(model, "config", None), "num_hidden_layers", None)
+    return layers if isinstance(layers, int) and layers > 0 else None
+
+
+def token_limit(model: object) -> int | None:
+    """Return how many tokens a model takes at most; None if unlimited or unknown.
+
+    Examples
+    --------
+    >>> from attnflow import models, paper
+    >>> models.token_limit(paper.load().model)
+    64
+    """
+    config, family = getattr(model, "config", None), family_of(model)
+    limit = getattr(config, "max_position_embeddings", None)
+    if family.any_length or not isinstance(limit, int) or limit < 1:
+        return None
+    if family.counts_after_padding:
+        limit -= (getattr(config, "pad_token_id", None) or 0) + 1
+    return limit
+
+
+def decoder_limit(model: nn.Module) -> int | None:
+    """Return how many tokens the decoder takes, its start token included; None if unlimited."""
+    decoder = decoder_of(model)
+    own = getattr(getattr(decoder, "config", None), "max_target_positions", None)  # of Whisper
+    return own if isinstance(own, int) else token_limit(decoder)
 
 
 def device_of(model: nn.Module) -> Any:
@@ -107,41 +189,74 @@ def dtype_of(model: nn.Module) -> Any:
     return next((dtype for dtype in types if dtype.is_floating_point), torch.float32)
 
 
-def not_finite(model: nn.Module) -> UnsupportedModelError:
-    """Return the error for attention that is NaN or infinite."""
-    return UnsupportedModelError(
-        f"the attention of {type(model).__name__} is NaN or infinite. Its parameters or its input "
-        "hold such values, or half precision overflows: try model.float()"
-    )
+def configs_of(modules: Iterable[nn.Module]) -> list[Any]:
+    """Return every config in which a module may look up its attention implementation."""
+    found: dict[int, Any] = {}
+
+    def add(config: object) -> None:
+        if hasattr(config, "_attn_implementation_internal") and id(config) not in found:
+            found[id(config)] = config
+            for part in cast("Any", config).sub_configs:
+                add(getattr(config, part, None))
+
+    for module in modules:
+        if "config" in vars(module):  # getattr takes ten times as long
+            add(module.config)
+    return list(found.values())
 
 
-def not_normalized(name: str, total: float) -> UnsupportedModelError:
-    """Return the error for attention whose rows do not sum to one."""
-    return UnsupportedModelError(
-        f"{name}: expected attention rows that sum to 1, got a sum of {total:.3g}. Attention with "
-        "a sink outside the sequence, or that is no distribution, is not supported"
-    )
-
-
-# A pass changes a model and restores it, so threads run passes of one model one after the other.
-_locks: weakref.WeakKeyDictionary[nn.Module, threading.RLock] = weakref.WeakKeyDictionary()
-_locks_lock = threading.Lock()
+# A pass changes modules and configs and restores them, so threads run passes that share any of them
+# one after the other: the thread that uses a module or a config, by its id.
+_users: dict[int, int] = {}
+_released = threading.Condition()
 
 
 @contextlib.contextmanager
 def evaluation_mode(model: nn.Module) -> Generator[None]:
-    """Lock the model for this thread and set evaluation mode; restores the mode of each module."""
-    with _locks_lock:
-        lock = _locks.setdefault(model, threading.RLock())
-    with lock:
-        training = [module for module in model.modules() if module.training]
-        try:
-            for module in training:
-                module.training = False
-            yield
-        finally:
-            for module in training:
-                module.training = True
+    """Lock the model for this thread and set evaluation mode; restores the mode of each module.
+
+    Locks its modules and configs, all at once, so that passes cannot wait for each other: models
+    may share a config or submodules, and one may be a submodule of the other.
+    """
+    modules = list(model.modules())
+    parts = {id(part) for part in (*modules, *configs_of(modules))}
+    thread = threading.get_ident()
+    with _released:
+        _ = _released.wait_for(lambda: {_users.get(part, thread) for part in parts} <= {thread})
+        parts.difference_update(_users)  # this thread already uses the others
+        _users.update(dict.fromkeys(parts, thread))
+    training = [module for module in modules if module.training]
+    try:
+        for module in training:
+            module.training = False
+        yield
+    finally:
+        for module in training:
+            module.training = True
+        with _released:
+            for part in parts:
+                del _users[part]
+            _released.notify_all()
+
+
+class SharedContext:
+    """A context that changes the whole process: the first thread enters it, the last leaves it."""
+
+    def __init__(self, enter: Callable[[], contextlib.AbstractContextManager[object]]) -> None:
+        self._enter, self._entered = enter, contextlib.ExitStack()
+        self._lock, self._users = threading.Lock(), 0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._users:
+                _ = self._entered.enter_context(self._enter())
+            self._users += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._users -= 1
+            if not self._users:
+                self._entered.close()
 
 
 @contextlib.contextmanager
@@ -163,10 +278,17 @@ def explain_failure(what: str, advice: str) -> Generator[None]:
         ) from reason
 
 
-def force_eager() -> contextlib.AbstractContextManager[Any]:
+def force_eager() -> contextlib.AbstractContextManager[None]:
     """Return a context in which compiled code runs eagerly, since it calls no hooks."""
     if "torch._dynamo" not in sys.modules:  # nothing is compiled, and importing it takes seconds
         return contextlib.nullcontext()
+    return _EAGER
+
+
+def _eager_stance() -> contextlib.AbstractContextManager[object]:
     import torch
 
     return torch.compiler.set_stance("force_eager")
+
+
+_EAGER = SharedContext(_eager_stance)

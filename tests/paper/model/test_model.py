@@ -6,8 +6,7 @@ import pytest
 import torch
 
 from attnflow import flow, rollout
-from attnflow.models import attend
-from attnflow.models import rollout as rollout_of_model
+from attnflow.models import attend, rollout_segments
 from attnflow.paper import Splits
 from attnflow.paper.data import NOUNS
 from attnflow.paper.model import VerbNumberConfig, VerbNumberModel, Vocabulary, tokenizer
@@ -77,7 +76,7 @@ def test_texts_go_through_it_like_through_any_model(
         # float32 of another batch
         np.testing.assert_allclose(attention.weights, alone.weights, atol=1e-6)
         scores = rollout(attention).scores
-        during: Any = rollout_of_model(model, tokenize, text)
+        during: Any = rollout_segments(model, tokenize, text)
         np.testing.assert_allclose(during.scores, scores, atol=1e-5)
         assert flow(attention).scores.shape == scores.shape
 

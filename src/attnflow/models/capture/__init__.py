@@ -4,9 +4,15 @@ This is the interface of `attnflow.models` for the other packages of attnflow, n
 """
 
 from attnflow.models._model import evaluation_mode, explain_failure, force_eager
-from attnflow.models.capture._call import ROLES, Call, Role
+from attnflow.models.capture._calls import (
+    ROLES,
+    Call,
+    Collector,
+    Role,
+    not_finite,
+    not_normalized,
+)
 from attnflow.models.capture._capture import capture_attention
-from attnflow.models.capture._collect import Collector
 
 __all__ = [
     "ROLES",
@@ -17,4 +23,6 @@ __all__ = [
     "evaluation_mode",
     "explain_failure",
     "force_eager",
+    "not_finite",
+    "not_normalized",
 ]

@@ -9,28 +9,14 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-import threading
-from collections.abc import Callable, Generator
-from dataclasses import dataclass, field
+from collections.abc import Generator
 from typing import TYPE_CHECKING, Any, cast
 
 from attnflow.errors import UnsupportedModelError
 from attnflow.models._families import DROPOUT_NAMES
-from attnflow.models.capture._call import (
-    BLOCK,
-    Buffer,
-    Call,
-    GivenWeights,
-    Receive,
-    Role,
-    head_mean,
-    role_of,
-)
-from attnflow.models.capture._extra_values import (
-    FUSED_COLUMNS,
-    attend_with_extra_values,
-    mask_of_heads,
-)
+from attnflow.models._model import SharedContext
+from attnflow.models.capture._blocks import BlockCall, mask_of_heads
+from attnflow.models.capture._calls import Buffer, Call, GivenWeights, Receive, role_of
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -57,34 +43,20 @@ def hook_modules(model: nn.Module, receive: Receive) -> Generator[None]:
         )
 
 
-class _FastPath:
-    """Switches off PyTorch's fast path, which computes encoder layers without their submodules.
+@contextlib.contextmanager
+def _switch_off_fast_path() -> Generator[None]:
+    """Switch off PyTorch's fast path, which computes encoder layers without their submodules."""
+    from torch.backends import mha
 
-    The switch is global to the process, so the last thread that needs it off restores it.
-    """
-
-    def __init__(self) -> None:
-        self._lock, self._users, self._before = threading.Lock(), 0, True
-
-    @contextlib.contextmanager
-    def off(self) -> Generator[None]:
-        from torch.backends import mha
-
-        with self._lock:
-            if not self._users:
-                self._before = mha.get_fastpath_enabled()
-                mha.set_fastpath_enabled(False)
-            self._users += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._users -= 1
-                if not self._users:
-                    mha.set_fastpath_enabled(self._before)
+    before = mha.get_fastpath_enabled()
+    mha.set_fastpath_enabled(False)
+    try:
+        yield
+    finally:
+        mha.set_fastpath_enabled(before)
 
 
-_FAST_PATH = _FastPath()
+_NO_FAST_PATH = SharedContext(_switch_off_fast_path)
 
 
 @contextlib.contextmanager
@@ -113,7 +85,7 @@ def _hook_multihead(model: nn.Module, receive: Receive) -> Generator[None]:
         return attended, weights.mean(dim=-3) if averaged else weights
 
     with contextlib.ExitStack() as undo:
-        undo.enter_context(_FAST_PATH.off())
+        undo.enter_context(_NO_FAST_PATH)
         for name, module in model.named_modules():
             if isinstance(module, torch.nn.MultiheadAttention):
                 before = module.register_forward_pre_hook(request_weights, with_kwargs=True)
@@ -175,7 +147,7 @@ def _hook_function(receive: Receive) -> Generator[None]:
             if func is not scaled_dot_product_attention:
                 return func(*args, **given)
             call = _FunctionCall({**dict(zip(parameters, args, strict=False)), **given})
-            _check_axes(call.arguments["query"].ndim)
+            _check_axes(call.query.ndim)
             receive(call)
             return call.attended()
 
@@ -183,55 +155,34 @@ def _hook_function(receive: Receive) -> Generator[None]:
         yield
 
 
-@dataclass(slots=True)
-class _FunctionCall:
+class _FunctionCall(BlockCall):
     """A call of `F.scaled_dot_product_attention`, with its arguments by name."""
 
-    arguments: dict[str, Any]
-    name: str = field(default="", init=False)  # the calling module is unknown
-    role: Role = field(default="self", init=False)
-    output: Tensor | None = field(default=None, init=False)
-
-    @property
-    def size(self) -> tuple[int, int, int]:
-        query, key = (self.arguments[name] for name in ("query", "key"))
-        return query.shape[0] if query.ndim > 2 else 1, query.shape[-2], key.shape[-2]
+    def __init__(self, arguments: dict[str, Any]) -> None:
+        self.arguments = arguments
+        self.query, self.key, self.value = (arguments[name] for name in ("query", "key", "value"))
+        examples = self.query.shape[0] if self.query.ndim > 2 else 1
+        # The calling module, and so the role, is unknown.
+        super().__init__("", "self", (examples, self.query.shape[-2], self.key.shape[-2]))
 
     def attended(self) -> Tensor:
         """Return the output of the function."""
         if self.output is None:
-            a = self.arguments
-            self.output = self._kernel(a["query"], a["key"], a["value"], slice(None))
+            self.output = self.kernel(self.query, self.key, self.value, slice(None))
         return self.output
 
     def weights(self, buffer: Buffer | None = None) -> Tensor:
         del buffer  # only saves a copy
-        return self._rows(slice(None))
+        return self.rows(slice(None))
 
-    def mean(self) -> Tensor:
-        return self._reduce_blocks(head_mean)
+    def fits_kernel(self) -> bool:
+        return self.query.ndim == 4
 
-    def times(self, R: Tensor) -> Tensor:
-        a = self.arguments
-        if R.shape[-1] > FUSED_COLUMNS or a["query"].ndim != 4:
-            return self._reduce_blocks(lambda weights: head_mean(weights).to(R) @ R)
-        self.output, product = attend_with_extra_values(
-            self._kernel, a["query"], a["key"], a["value"], R
-        )
-        return product
-
-    def _reduce_blocks(self, reduce: Callable[[Tensor], Tensor]) -> Tensor:
-        """Apply `reduce` to the weights of each block of queries and concatenate the results."""
-        import torch
-
-        starts = range(0, self.size[1], BLOCK)
-        return torch.cat([reduce(self._rows(slice(s, s + BLOCK))) for s in starts], dim=1)
-
-    def _rows(self, rows: slice) -> Tensor:
+    def rows(self, rows: slice) -> Tensor:
         """Return the weights (batch, head, query, key) of some queries."""
         import torch
 
-        query, key = self.arguments["query"][..., rows, :], self.arguments["key"]
+        query, key = self.query[..., rows, :], self.key
         # As the kernels for half precision, which round their output but not the scores.
         wide = torch.promote_types(query.dtype, torch.float32)
         query, key = query.to(wide), key.to(wide)
@@ -251,7 +202,7 @@ class _FunctionCall:
 
         mask = self.arguments.get("attn_mask")
         if self.arguments.get("is_causal"):
-            places = torch.arange(max(self.size[1:]), device=self.arguments["query"].device)
+            places = torch.arange(max(self.size[1:]), device=self.query.device)
             return places[: self.size[2]] <= places[: self.size[1]][rows, None]
         if mask is not None and mask.ndim > 1 and mask.shape[-2] > 1:
             return mask[..., rows, :]
@@ -259,9 +210,9 @@ class _FunctionCall:
 
     def _scale(self) -> float:
         scale = self.arguments.get("scale")
-        return self.arguments["query"].shape[-1] ** -0.5 if scale is None else scale
+        return self.query.shape[-1] ** -0.5 if scale is None else scale
 
-    def _kernel(self, query: Tensor, key: Tensor, value: Tensor, heads: slice) -> Tensor:
+    def kernel(self, query: Tensor, key: Tensor, value: Tensor, heads: slice) -> Tensor:
         from torch.nn.functional import scaled_dot_product_attention
 
         changed: Any = {"query": query, "key": key, "value": value, "scale": self._scale()}

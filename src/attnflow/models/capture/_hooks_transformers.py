@@ -9,20 +9,17 @@ position biases are in its mask and arguments.
 from __future__ import annotations
 
 import contextlib
+import functools
 import sys
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from attnflow.errors import UnsupportedModelError
-from attnflow.models.capture._call import BLOCK, Buffer, Receive, Role, head_mean, role_of
-from attnflow.models.capture._extra_values import (
-    FUSED_COLUMNS,
-    attend_with_extra_values,
-    mask_of_heads,
-)
-from attnflow.models.capture._softmax import softmax_into
+from attnflow.models._model import configs_of
+from attnflow.models.capture._blocks import BlockCall, mask_of_heads
+from attnflow.models.capture._calls import Buffer, Receive, role_of
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -36,6 +33,9 @@ _SELECTED_KEYS = ("indices", "block_indices")
 
 # A context variable, since transformers calls a plain function and several threads may run passes.
 _active_capture: ContextVar[_Capture] = ContextVar("attnflow_capture")
+
+# Keyword arguments of the calls of softmax that are redirected.
+_SOFTMAX_SETTINGS = {"dim", "dtype", "_stacklevel"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def hook_transformers(model: nn.Module, receive: Receive, *, fused: bool) -> Gen
     _register()
     modules = dict(model.named_modules())
     names = {id(module): name for name, module in modules.items()}
-    configs = _configs(modules.values())
+    configs = configs_of(modules.values())
     before = [config._attn_implementation_internal for config in configs]  # noqa: SLF001
     # PreTrainedModel has False unless the class of a model says that SDPA supports it.
     kernel = fused and all(getattr(module, "_supports_sdpa", True) for module in modules.values())
@@ -78,23 +78,6 @@ def _register() -> None:
     AttentionMaskInterface.register(_FUSED, sdpa_mask)
 
 
-def _configs(modules: Iterable[nn.Module]) -> list[Any]:
-    """Return every config in which a module may look up its attention implementation."""
-    from transformers import PreTrainedConfig
-
-    found: dict[int, Any] = {}
-
-    def add(config: object) -> None:
-        if isinstance(config, PreTrainedConfig) and id(config) not in found:
-            found[id(config)] = config
-            for part in config.sub_configs:
-                add(getattr(config, part, None))
-
-    for module in modules:
-        add(getattr(module, "config", None))
-    return list(found.values())
-
-
 def _attention_function(
     module: nn.Module,
     query: Tensor,
@@ -115,7 +98,7 @@ def _attention_function(
     _check_not_sparse(module, name, settings)
     call = _TransformersCall(module, query, key, value, attention_mask, settings, name, capture)
     capture.receive(call)
-    return cast("Tensor", call.output), None
+    return call.attended(), None
 
 
 def _check_not_sparse(module: nn.Module, name: str, settings: Mapping[str, Any]) -> None:
@@ -130,71 +113,52 @@ def _check_not_sparse(module: nn.Module, name: str, settings: Mapping[str, Any])
             )
 
 
-@dataclass(slots=True)
-class _TransformersCall:
-    """A call through the interface. Every method also sets `output`."""
+class _TransformersCall(BlockCall):
+    """A call through the interface."""
 
-    module: nn.Module
-    query: Tensor  # (batch, head, query, width)
-    key: Tensor  # (batch, head or group of heads, key, width)
-    value: Tensor  # as key
-    mask: Tensor | None
-    settings: dict[str, Any]
-    name: str
-    capture: _Capture
-    output: Tensor | None = field(default=None, init=False)  # (batch, query, head, width)
+    def __init__(
+        self,
+        module: nn.Module,
+        query: Tensor,  # (batch, head, query, width)
+        key: Tensor,  # (batch, head or group of heads, key, width)
+        value: Tensor,  # as key
+        mask: Tensor | None,
+        settings: dict[str, Any],
+        name: str,
+        capture: _Capture,
+    ) -> None:
+        super().__init__(name, role_of(name), (query.shape[0], query.shape[2], key.shape[2]))
+        self.module, self.mask, self.settings, self.capture = module, mask, settings, capture
+        self.query, self.key, self.value = query, key, value
+        self._outputs: list[Tensor] = []  # (batch, query, head, width) of each block of queries
 
-    @property
-    def role(self) -> Role:
-        return role_of(self.name)
+    def attended(self) -> Tensor:
+        """Return the output (batch, query, head, width)."""
+        import torch
 
-    @property
-    def size(self) -> tuple[int, int, int]:
-        return self.query.shape[0], self.query.shape[2], self.key.shape[2]
+        if self.output is not None:
+            return self.output.transpose(1, 2)
+        return self._outputs[0] if len(self._outputs) == 1 else torch.cat(self._outputs, dim=1)
 
     def weights(self, buffer: Buffer | None = None) -> Tensor:
         if buffer is None:
-            self.output, weights = self._eager(slice(None))
-            return weights
+            return self.rows(slice(None))
         examples, queries, keys = self.size
         with softmax_into(buffer, (examples, self.query.shape[1], queries, keys)) as softmax:
-            self.output, weights = self._eager(slice(None))
+            weights = self.rows(slice(None))
         return softmax.result(weights)
 
-    def mean(self) -> Tensor:
-        return self._reduce_blocks(head_mean)
-
-    def times(self, R: Tensor) -> Tensor:
-        if R.shape[-1] > FUSED_COLUMNS or not self._fits_kernel():
-            return self._reduce_blocks(lambda weights: head_mean(weights).to(R) @ R)
-        self.output, product = attend_with_extra_values(
-            self._kernel, self.query, self.key, self.value, R
-        )
-        self.output = self.output.transpose(1, 2)
-        return product
-
-    def _reduce_blocks(self, reduce: Callable[[Tensor], Tensor]) -> Tensor:
-        """Apply `reduce` to the weights of each block of queries and concatenate the results."""
-        import torch
-
-        outputs: list[Tensor] = []
-        reduced: list[Tensor] = []
-        for start in range(0, self.size[1], BLOCK):
-            output, weights = self._eager(slice(start, start + BLOCK))
-            outputs.append(output)
-            reduced.append(reduce(weights))
-        self.output = torch.cat(outputs, dim=1)
-        return torch.cat(reduced, dim=1)
-
-    def _eager(self, rows: slice) -> tuple[Tensor, Tensor]:
-        """Return output and weights of the model's own eager attention for some queries."""
+    def rows(self, rows: slice) -> Tensor:
+        """Return weights of the model's own eager attention for some queries; keep its output."""
         settings = dict(self.settings)
         bias = settings.get("position_bias")
         if bias is not None and bias.shape[2] > 1:
             settings["position_bias"] = bias[:, :, rows]
-        eager = _eager_attention(self.module)
-        mask = self._additive_mask(rows)
-        return eager(self.module, self.query[:, :, rows], self.key, self.value, mask, **settings)
+        eager, mask = _eager_attention(self.module), self._additive_mask(rows)
+        query = self.query[:, :, rows]
+        output, weights = eager(self.module, query, self.key, self.value, mask, **settings)
+        self._outputs.append(output)
+        return weights
 
     def _additive_mask(self, rows: slice) -> Tensor | None:
         """Return the mask for eager attention: the dtype's minimum where attention is masked."""
@@ -223,12 +187,11 @@ class _TransformersCall:
         causal = self.settings.get("is_causal")
         return bool(getattr(self.module, "is_causal", True) if causal is None else causal)
 
-    def _fits_kernel(self) -> bool:
-        """Return whether SDPA supports the arguments of this call."""
+    def fits_kernel(self) -> bool:
         unsupported = (self.settings.get(name) for name in ("softcap", "s_aux"))
         return self.capture.kernel and all(setting is None for setting in unsupported)
 
-    def _kernel(self, query: Tensor, key: Tensor, value: Tensor, heads: slice) -> Tensor:
+    def kernel(self, query: Tensor, key: Tensor, value: Tensor, heads: slice) -> Tensor:
         from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
         settings = dict(self.settings)
@@ -252,3 +215,62 @@ def _eager_attention(module: nn.Module) -> Callable[..., tuple[Tensor, Tensor]]:
         f"({type(module).__module__}) has no eager_attention_forward. Define one there that "
         "returns (output, weights), as the models of transformers do"
     )
+
+
+def softmax_into(buffer: Buffer, shape: tuple[int, int, int, int]) -> Any:
+    """Return a mode in which the first softmax over keys of a shape writes to the buffer.
+
+    That saves a copy of all weights. Only scores (batch, head, query, key) in float32 on the CPU
+    are redirected. Its method `result(weights)` returns the weights of an attention: in the buffer
+    if unchanged since the softmax.
+    """
+    return _mode()(buffer, shape)
+
+
+@functools.cache
+def _mode() -> Any:
+    """Return the class of the mode, which needs torch."""
+    import torch
+    from torch.overrides import TorchFunctionMode
+
+    functions = {torch.softmax, torch.Tensor.softmax, torch.nn.functional.softmax}
+
+    class Into(TorchFunctionMode):
+        def __init__(self, buffer: Buffer, shape: tuple[int, int, int, int]) -> None:
+            super().__init__()
+            self._buffer, self._shape = buffer, shape
+            self._written: Tensor | None = None
+            self._version = 0
+
+        def __torch_function__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            given = kwargs or {}
+            if func not in functions or self._written is not None or not self._fits(args, given):
+                return func(*args, **given)
+            self._written = torch.softmax(args[0], dim=-1, out=self._buffer(self._shape))
+            self._version = self._written._version  # noqa: SLF001 (has no public name)
+            return self._written
+
+        def _fits(self, args: Any, given: dict[str, Any]) -> bool:
+            if len(args) != 1 or not _SOFTMAX_SETTINGS.issuperset(given):
+                return False
+            scores, wide = args[0], torch.float32
+            return (
+                tuple(scores.shape) == self._shape
+                and scores.dtype == wide
+                and scores.device.type == "cpu"
+                and given.get("dim") in (-1, len(self._shape) - 1)
+                and given.get("dtype") in (None, wide)
+                # Inference tensors have no version counter.
+                and not torch.is_inference_mode_enabled()
+            )
+
+        def result(self, weights: Tensor) -> Tensor:
+            written = self._written
+            if written is None or weights.data_ptr() != written.data_ptr():
+                return weights
+            same = weights is written and written._version == self._version  # noqa: SLF001
+            return weights if same else weights.clone()
+
+    return Into

@@ -3,28 +3,35 @@
 This is the interface of `attnflow.models` for the other packages of attnflow, not for users.
 """
 
-from attnflow.models._families import token_limit
 from attnflow.models._model import (
     accepts,
     check_vocabulary,
+    checked_model,
     forward_parameters,
     has_decoder,
     is_pretrained,
-    unwrap_compiled,
+    token_limit,
 )
 from attnflow.models.inputs._generate import Generate
-from attnflow.models.inputs._inputs import Inputs, Positions
-from attnflow.models.inputs._positions import join_origins, name_positions
-from attnflow.models.inputs._prepare import ModelInput, prepare
-from attnflow.models.inputs._tokenize import count_tokens, inner_tokenizer, token_names
+from attnflow.models.inputs._inputs import (
+    Inputs,
+    Positions,
+    inner_tokenizer,
+    join_origins,
+    name_positions,
+    token_names,
+)
+from attnflow.models.inputs._prepare import ModelInput, Several, count_tokens, prepare
 
 __all__ = [
     "Generate",
     "Inputs",
     "ModelInput",
     "Positions",
+    "Several",
     "accepts",
     "check_vocabulary",
+    "checked_model",
     "count_tokens",
     "forward_parameters",
     "has_decoder",
@@ -35,5 +42,4 @@ __all__ = [
     "prepare",
     "token_limit",
     "token_names",
-    "unwrap_compiled",
 ]

@@ -10,7 +10,7 @@ from attnflow._internal import checks
 from attnflow._internal.words import align, strip_span
 from attnflow.errors import InputError, UnsupportedModelError
 from attnflow.models._model import device_of, evaluation_mode, explain_failure
-from attnflow.models.inputs._tokenize import TokenizedText, inner_tokenizer, token_names
+from attnflow.models.inputs._inputs import TokenizedText, inner_tokenizer, token_names
 from attnflow.types import Span
 
 if TYPE_CHECKING:
@@ -161,13 +161,8 @@ def _append(tokenizer: Any, before: TokenizedText, new: list[int]) -> TokenizedT
         spans = (*before.spans, *moved)
     fields = {name: [*row, *([row[-1]] * len(new))] for name, row in before.fields.items()}
     fields["input_ids"] = [*before.ids, *new]
-    return TokenizedText(
-        text=before.text + text,
-        fields=fields,
-        tokens=(*before.tokens, *names),
-        spans=spans,
-        generated=len(new),
-    )
+    tokens = (*before.tokens, *names)
+    return TokenizedText(tokens, spans, before.text + text, generated=len(new), fields=fields)
 
 
 def _decode(tokenizer: Any, before: list[int], new: list[int]) -> str:

@@ -3,20 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
+
 from attnflow._internal import checks
-from attnflow.errors import InputError, UnsupportedModelError
-from attnflow.models.inputs._generate import Generate
-from attnflow.models.inputs._inputs import Inputs
+from attnflow.errors import InputError
+from attnflow.models._model import (
+    accepts,
+    check_parts,
+    check_vocabulary,
+    decoder_limit,
+    device_of,
+    forward_parameters,
+    has_decoder,
+    start_token,
+    token_limit,
+    without_cache,
+)
+from attnflow.models.inputs._generate import Generate, count_new_tokens, generate_text
+from attnflow.models.inputs._inputs import Inputs, Positions, TokenizedText, token_names, tokenize
 from attnflow.models.inputs._tensors import as_tensors, prepare_tensors
-from attnflow.models.inputs._texts import prepare_texts
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
+# Inputs that give a list of results: several texts, or tensors with a batch axis.
+Several: TypeAlias = "list[str] | tuple[str, ...] | Mapping[str, Any] | Tensor"
 # `Inputs` are for other packages of attnflow, which use one text several times.
-ModelInput: TypeAlias = "str | list[str] | tuple[str, ...] | Mapping[str, Any] | Tensor | Inputs"
+ModelInput: TypeAlias = "str | Several | Inputs"
 
 
 def prepare(
@@ -32,22 +48,10 @@ def prepare(
 
     `Inputs` are returned unchanged.
     """
-    _check_model(model)
     if isinstance(text, Inputs):
         return text
     if isinstance(text, str | list | tuple):
-        texts = [text] if isinstance(text, str) else list(text)
-        if not texts:
-            raise InputError("expected at least one text, got an empty list")
-        return prepare_texts(
-            model,
-            tokenizer,
-            texts,
-            targets=_targets(target, texts),
-            truncate=checks.as_bool(truncate, "truncate"),
-            generate=generate,
-            single=isinstance(text, str),
-        )
+        return _prepare_texts(model, tokenizer, text, target, generate, truncate=truncate)
     for name, given in (("target", target), ("generate", generate)):
         if given is not None:
             raise InputError(
@@ -57,32 +61,142 @@ def prepare(
     return prepare_tensors(model, tokenizer, as_tensors(model, text))
 
 
-def _targets(target: str | list[str] | None, texts: list[str]) -> list[str] | None:
-    """Return one target per text, or None."""
-    if target is None:
-        return None
-    targets = list(target) if isinstance(target, list | tuple) else [target]
-    if len(targets) != len(texts):
+def count_tokens(tokenizer: Any, text: str) -> int:
+    """Return the number of tokens of a text, special tokens included.
+
+    Parameters
+    ----------
+    tokenizer
+        A tokenizer of transformers, as `load` returns it.
+    text
+        A text of any length; a text without a word is an InputError.
+
+    Examples
+    --------
+    >>> from attnflow import models, paper
+    >>> models.count_tokens(paper.load().tokenizer, "the key to the cabinets")
+    7
+    """
+    return len(tokenize(tokenizer, text, limit=None, truncate=False).ids)
+
+
+def _prepare_texts(
+    model: nn.Module,
+    tokenizer: Any,
+    text: str | list[str] | tuple[str, ...],
+    target: str | list[str] | None,
+    generate: Generate | None,
+    *,
+    truncate: bool,
+) -> Inputs:
+    """Return texts, and the targets or generated tokens, as the input of one forward pass."""
+    texts = [text] if isinstance(text, str) else list(text)
+    if not texts:
+        raise InputError("expected at least one text, got an empty list")
+    targets = target if isinstance(target, list | tuple | None) else [target]
+    if targets is not None and len(targets) != len(texts):
         raise InputError(f"target: expected {len(texts)}, one for each text, got {len(targets)}")
-    return targets
+    truncate = checks.as_bool(truncate, "truncate")
+    main = str(getattr(model, "main_input_name", "input_ids"))
+    if main != "input_ids":
+        raise InputError(
+            f"expected {main} for {type(model).__name__}, got a text. Pass the output of its "
+            "processor: processor(…, return_tensors='pt')"
+        )
+    check_parts(model, ["input_ids"])
+    limit, reserved = token_limit(model), 0
+    decoder = has_decoder(model)
+    if generate is not None:
+        new = count_new_tokens(model, generate, decoder_limit(model) if decoder else limit)
+        reserved = 0 if decoder else new
+    encoded = [
+        tokenize(tokenizer, text, limit=limit, truncate=truncate, reserved=reserved)
+        for text in texts
+    ]
+    for item in encoded:
+        check_vocabulary(model, item.ids)
+    if decoder:
+        decoder_texts = _decoder_texts(
+            model, tokenizer, encoded, targets, generate, truncate=truncate
+        )
+        fields, sources = _batch(model, encoded)
+        added, positions = _batch(model, decoder_texts)
+        fields |= {f"decoder_{name}": tensor for name, tensor in added.items()}
+        return Inputs(_forward(model, fields), sources, positions, isinstance(text, str))
+    if targets is not None:
+        raise InputError(
+            f"target needs an encoder-decoder, got {type(model).__name__}. Append the target to "
+            "the text"
+        )
+    if generate is not None:
+        encoded = [generate_text(model, tokenizer, item, generate) for item in encoded]
+    fields, sources = _batch(model, encoded)
+    return Inputs(_forward(model, fields), sources, None, isinstance(text, str))
 
 
-def _check_model(model: object) -> None:
+def _decoder_texts(
+    model: nn.Module,
+    tokenizer: Any,
+    encoded: list[TokenizedText],
+    targets: list[str] | None,
+    generate: Generate | None,
+    *,
+    truncate: bool,
+) -> list[TokenizedText]:
+    """Return what the decoder reads: its start token, and the target or the generated tokens."""
+    start = start_token(model)
+    begin = TokenizedText(token_names(tokenizer, [start]), (None,), fields={"input_ids": [start]})
+    if generate is not None:
+        if targets is not None:
+            raise InputError("expected target or generate, got both")
+        return [generate_text(model, tokenizer, item, generate, begin=begin) for item in encoded]
+    if targets is None:
+        return [begin] * len(encoded)
+    limit = decoder_limit(model)
+    texts: list[TokenizedText] = []
+    for target in targets:
+        item = tokenize(tokenizer, target, limit=limit, truncate=truncate, target=True)
+        # The input of the decoder is its output shifted right: without the end token.
+        end = len(item.ids) - item.ended
+        spans = None if item.spans is None else (None, *item.spans[:end])
+        tokens, ids = (*begin.tokens, *item.tokens[:end]), [start, *item.ids[:end]]
+        texts.append(TokenizedText(tokens, spans, target, fields={"input_ids": ids}))
+    return texts
+
+
+def _batch(
+    model: nn.Module, encoded: list[TokenizedText]
+) -> tuple[dict[str, Tensor], tuple[Positions, ...]]:
+    """Return the batch, padded on the right with an attention mask if needed."""
     import torch
-    from torch import nn
 
-    if not isinstance(model, nn.Module):
-        raise InputError(
-            f"model: expected a torch module, such as attnflow.models.load(folder).model, got "
-            f"{type(model).__name__}"
+    lengths = [len(item.ids) for item in encoded]
+    longest = max(lengths)
+    tensors = {
+        name: torch.tensor(
+            [item.fields[name] + [0] * (longest - len(item.ids)) for item in encoded],
+            device=device_of(model),
         )
-    if isinstance(model, torch.jit.ScriptModule):
-        raise UnsupportedModelError(
-            f"TorchScript ({type(model).__name__}) is not supported, since it calls no hooks. Pass "
-            "the original module"
-        )
-    if any(parameter.is_meta for parameter in model.parameters()):
-        raise InputError(
-            f"{type(model).__name__} has parameters on the meta device, which have no values. Load "
-            "the model onto a real device first"
-        )
+        for name in encoded[0].fields
+    }
+    if min(lengths) == longest:
+        return tensors, tuple(encoded)
+    real = np.arange(longest) < np.array(lengths)[:, None]  # (text, position)
+    tensors["attention_mask"] = torch.tensor(real.astype(np.int64), device=device_of(model))
+    return tensors, tuple(
+        replace(item, kept=kept) for item, kept in zip(encoded, real, strict=True)
+    )
+
+
+def _forward(model: nn.Module, fields: dict[str, Tensor]) -> dict[str, Any]:
+    """Return the fields that the model's forward method takes."""
+    if "input_ids" not in forward_parameters(model) and not hasattr(model, "main_input_name"):
+        mask = fields.get("attention_mask")
+        if mask is not None and not bool(mask.all()):
+            raise InputError(
+                f"{type(model).__name__}.forward takes no attention_mask, so texts of different "
+                "lengths cannot be padded. Pass them one by one"
+            )
+        return {"": fields["input_ids"]}
+    accepted: dict[str, Any] = {name: t for name, t in fields.items() if accepts(model, name)}
+    return without_cache(model, accepted)

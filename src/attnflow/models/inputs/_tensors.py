@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attnflow.errors import InputError
-from attnflow.models._families import token_limit
 from attnflow.models._model import (
+    check_parts,
     check_vocabulary,
+    decoder_limit,
+    decoder_of,
     device_of,
     dtype_of,
     has_decoder,
     start_token,
+    token_limit,
     without_cache,
 )
-from attnflow.models.inputs._inputs import Inputs, Positions
-from attnflow.models.inputs._tokenize import decoder_limit, decoder_of, token_names
+from attnflow.models.inputs._inputs import Inputs, Positions, token_names
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -96,7 +98,7 @@ def prepare_tensors(model: nn.Module, tokenizer: Any, fields: dict[str, Any]) ->
         forward=without_cache(model, fields),
         sources=tuple(sources),
         targets=targets,
-        single=len(sources) == 1,
+        single=False,
         batches=batches,
     )
 
@@ -192,25 +194,6 @@ def _check_sequence(
                 f"{prefix}{name}: expected at most {limit} tokens, the limit of the model, got "
                 f"{read.shape[1]}"
             )
-
-
-def check_parts(model: nn.Module, fields: Collection[str]) -> None:
-    """Reject models with a text and a vision encoder, and text and image together."""
-    parts = getattr(getattr(model, "config", None), "sub_configs", {})
-    both = len(parts) > 1 and "input_ids" in fields and "pixel_values" in fields
-    towers = hasattr(model, "text_model") and hasattr(model, "vision_model")
-    if towers and (both or hasattr(model, "logit_scale")):  # as CLIP
-        raise InputError(
-            f"{type(model).__name__} has separate models for text and images. Pass one of them, as "
-            "in attend(model.text_model, tokenizer, text) or "
-            "attend(model.vision_model, None, pixel_values)"
-        )
-    if not both:
-        return
-    raise InputError(
-        f"{type(model).__name__} got input_ids and pixel_values; text and image in one sequence "
-        "are not supported. Pass the text alone, without image tokens"
-    )
 
 
 def _check_devices(model: nn.Module, fields: dict[str, Any]) -> None:

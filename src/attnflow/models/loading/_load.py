@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import fnmatch
 import importlib.util
+import logging
 import os
+import warnings
+from collections.abc import Generator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from attnflow._internal import checks
 from attnflow._internal.optional import require
 from attnflow.errors import InputError, MissingDependencyError
-from attnflow.models.loading._checkpoint import Checkpoint, explain_loading, find_checkpoint
-from attnflow.models.loading._quiet import quiet
-from attnflow.models.loading._trust import refuse_adapter, refuse_code, refuse_pickle
+from attnflow.models.loading._checkpoint import (
+    Checkpoint,
+    explain_loading,
+    find_checkpoint,
+    refuse_adapter,
+    refuse_code,
+    refuse_pickle,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -23,6 +32,8 @@ if TYPE_CHECKING:
 _TOKENIZER_FILES = ("tokenizer*", "vocab*", "*.model", "*.spm", "tekken.json")
 # Vocabularies that transformers reads for every class of tokenizer.
 _VOCABULARIES = {"tokenizer.json", "tokenizer.model", "tekken.json"}
+# Otherwise transformers asks the hub to convert pickles, in a thread that outlives the call.
+_NO_CONVERSION = "DISABLE_SAFETENSORS_CONVERSION"
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -94,7 +105,7 @@ def load(
     allow_pickle = checks.as_bool(allow_pickle, "allow_pickle")  # rejects the string "no"
     remote_code = checks.as_bool(remote_code, "remote_code")
     _check_device(device)
-    with quiet():
+    with _quiet():
         checkpoint = find_checkpoint(name_or_folder)
         refuse_adapter(checkpoint)
         if not remote_code:
@@ -107,6 +118,36 @@ def load(
             with explain_loading(checkpoint.name, "the model"):
                 model = cast("Any", model).to(device)
     return Loaded(model, tokenizer, missing)
+
+
+@contextlib.contextmanager
+def _quiet() -> Generator[None]:
+    """Switch off messages, warnings, progress bars and conversions on the hub, in all threads."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from huggingface_hub.utils import are_progress_bars_disabled, disable_progress_bars
+        from transformers.utils import logging as messages
+
+        hub = logging.getLogger("huggingface_hub")
+        verbosity, level = messages.get_verbosity(), hub.level
+        shown, shown_by_hub = messages.is_progress_bar_enabled(), not are_progress_bars_disabled()
+        conversion = os.environ.get(_NO_CONVERSION)
+        try:
+            messages.set_verbosity(logging.CRITICAL)
+            hub.setLevel(logging.CRITICAL)
+            messages.disable_progress_bar()  # the hub's too
+            os.environ[_NO_CONVERSION] = "1"
+            yield
+        finally:
+            _ = os.environ.pop(_NO_CONVERSION, None)
+            if conversion is not None:
+                os.environ[_NO_CONVERSION] = conversion
+            if shown:
+                messages.enable_progress_bar()  # the hub's too
+                if not shown_by_hub:
+                    _ = disable_progress_bars()
+            hub.setLevel(level)
+            messages.set_verbosity(verbosity)
 
 
 def _check_device(device: object) -> None:

@@ -1,5 +1,5 @@
 """Attention rollout of segments of an input, computed during the forward pass."""
 
-from attnflow.models.segments._rollout_segments import rollout
+from attnflow.models.segments._rollout_segments import rollout_segments
 
-__all__ = ["rollout"]
+__all__ = ["rollout_segments"]

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from attnflow._internal import checks
 from attnflow.errors import InputError, UnsupportedModelError
-from attnflow.models._families import layer_count
-from attnflow.models._model import device_of, dtype_of, not_finite, not_normalized
-from attnflow.models.capture import Call, Role
+from attnflow.models._model import device_of, dtype_of, layer_count
+from attnflow.models.capture import Call, Role, not_finite, not_normalized
 from attnflow.models.inputs import Inputs, Positions, join_origins, name_positions
 from attnflow.models.segments._columns import Columns, segment_columns
 from attnflow.types import Origin, TokenAttention
@@ -79,7 +78,7 @@ class RolloutAccumulator:
             raise UnsupportedModelError(
                 f"{call.name or 'an attention'}: expected {rows.shape[1]} queries and "
                 f"{below.shape[1]} keys, as before, got {queries} queries and {keys} keys. Of a "
-                "model with several parts, pass one: rollout(model.vision_model, …)"
+                "model with several parts, pass one: rollout_segments(model.vision_model, …)"
             )
         real = _real_rows(
             (self.inputs.sources if role == "self" else self.inputs.targets) or (), rows

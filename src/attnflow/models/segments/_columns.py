@@ -8,14 +8,21 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from attnflow._internal import checks
 from attnflow._internal.words import word_spans
 from attnflow.errors import InputError
 from attnflow.types import Origin, Span
 
-Segments: TypeAlias = "Literal['tokens', 'words', 'lines', 'texts'] | Sequence[Span] | ArrayLike"
+# Spans, or a list of them for each text; regions of an image. Not "texts", which joins the input.
+Segments: TypeAlias = (
+    Literal["tokens", "words", "lines"]
+    | Sequence[Span]
+    | Sequence[Sequence[Span]]
+    | Sequence[Sequence[int]]
+    | NDArray[np.integer[Any]]
+)
 
 # Separator of the texts with segments="texts". Chosen.
 SEPARATOR = "\n"

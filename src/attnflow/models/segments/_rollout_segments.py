@@ -1,15 +1,15 @@
-"""`rollout`: attention rollout during the forward pass, without the attention weights."""
+"""`rollout_segments`: attention rollout during the forward pass, without the attention weights."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack, overload
 
 from attnflow._internal import checks
 from attnflow.errors import InputError
-from attnflow.models._model import unwrap_compiled
+from attnflow.models._model import checked_model
 from attnflow.models.capture import capture_attention
-from attnflow.models.inputs import ModelInput, prepare
+from attnflow.models.inputs import ModelInput, Several, prepare
 from attnflow.models.segments._accumulate import RolloutAccumulator
 from attnflow.models.segments._columns import SEPARATOR, Segments, join_texts
 from attnflow.types import TokenAttention
@@ -17,13 +17,54 @@ from attnflow.types import TokenAttention
 if TYPE_CHECKING:
     from torch import nn
 
+# The texts of one prompt, for segments="texts".
+Texts: TypeAlias = list[str] | tuple[str, ...]
 
-def rollout(
+
+class _RolloutSettings(TypedDict, total=False):
+    """Settings of `rollout_segments`, for its overloads."""
+
+    target: str | list[str] | None
+    residual: float
+    layers: Iterable[int] | int | None
+    queries: Iterable[int] | int | None
+    truncate: bool
+
+
+class RolloutSettings(_RolloutSettings, total=False):
+    """Settings for segments of each text."""
+
+    segments: Segments
+
+
+class JoinSettings(_RolloutSettings):
+    """Settings for texts that are joined to one prompt, and are its segments."""
+
+    segments: Literal["texts"]
+
+
+@overload
+def rollout_segments(
+    model: nn.Module, tokenizer: Any, text: str, **settings: Unpack[RolloutSettings]
+) -> TokenAttention: ...
+@overload
+def rollout_segments(
+    model: nn.Module, tokenizer: Any, text: Several, **settings: Unpack[RolloutSettings]
+) -> list[TokenAttention]: ...
+@overload
+def rollout_segments(
+    model: nn.Module, tokenizer: Any, text: Texts, **settings: Unpack[JoinSettings]
+) -> TokenAttention: ...
+@overload
+def rollout_segments(
+    model: nn.Module, tokenizer: Any, text: Sequence[Texts], **settings: Unpack[JoinSettings]
+) -> list[TokenAttention]: ...
+def rollout_segments(
     model: nn.Module,
     tokenizer: Any,
-    text: ModelInput | Sequence[Sequence[str]],
+    text: ModelInput | Sequence[Texts],
     *,
-    segments: Segments = "tokens",
+    segments: Segments | Literal["texts"] = "tokens",
     target: str | list[str] | None = None,
     residual: float = 0.5,
     layers: Iterable[int] | int | None = None,
@@ -43,7 +84,7 @@ def rollout(
         As for `attend`.
     text
         As for `attend`; with segments="texts" a list of texts that are joined with line breaks to
-        one prompt, or a list of such lists.
+        one prompt, which gives one result, or a list of such lists.
     segments
         The columns of the result: "tokens"; "words"; "lines" of the text; "texts"; character spans
         (start, end) that do not overlap; or, for an image, an array (rows, columns) with the number
@@ -68,13 +109,13 @@ def rollout(
     --------
     >>> from transformers import BertConfig, BertModel
     >>> import torch
-    >>> from attnflow.models import rollout
+    >>> from attnflow.models import rollout_segments
     >>> small = {"hidden_size": 8, "num_attention_heads": 2, "intermediate_size": 8}
     >>> model = BertModel(BertConfig(vocab_size=10, num_hidden_layers=3, **small))
-    >>> rollout(model, None, {"input_ids": torch.tensor([[1, 2, 3, 4]])}, queries=0)
-    TokenAttention('rollout', layers=3, queries=1, tokens=4)
+    >>> rollout_segments(model, None, {"input_ids": torch.tensor([[1, 2, 3, 4]])}, queries=0)
+    [TokenAttention('rollout', layers=3, queries=1, tokens=4)]
     """
-    model = unwrap_compiled(model)
+    model = checked_model(model)
     share = checks.as_fraction(residual, "residual")
     joined, checked, nested = _prompts(text, segments)
     inputs = prepare(model, tokenizer, joined, target=target, truncate=truncate)
@@ -83,7 +124,7 @@ def rollout(
     )
     capture_attention(model, inputs.forward, accumulator.receive, fused=True)
     found = accumulator.results()
-    return found[0] if accumulator.inputs.single else found
+    return found[0] if inputs.single else found
 
 
 def _prompts(text: Any, segments: Any) -> tuple[Any, list[Any], bool]:

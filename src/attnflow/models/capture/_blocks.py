@@ -1,7 +1,8 @@
-"""Attention times a matrix by fused kernels, which never store the attention weights.
+"""Attention reduced over heads without the weights of all heads, for queries and keys.
 
 `softmax(Q Kᵀ) R` is fused attention with the values R. The columns of R are appended to the model's
-values, so that the softmax is computed once, for a few heads at a time to save memory.
+values, so that the softmax is computed once, for a few heads at a time to save memory. For many
+columns, and for the mean over heads, the weights of a block of queries are computed and reduced.
 """
 
 from __future__ import annotations
@@ -9,9 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
+from attnflow.models.capture._calls import Call, head_mean
+
 if TYPE_CHECKING:
     from torch import Tensor
 
+# Queries per block where weights are reduced block by block. Chosen: with 12 heads and 512 keys a
+# block takes less than a megabyte.
+BLOCK = 32
 # Columns of R up to which the fused call is faster than averaging the weights of the heads block by
 # block: its cost grows with heads times columns. Measured on two CPU cores with 12 heads of width
 # 32 and 4,096 tokens.
@@ -19,6 +25,47 @@ FUSED_COLUMNS = 128
 # Elements of the extended values per call, which limits the heads per call. Chosen: 4 MB of
 # float32, little compared with the activations of a layer.
 _MAX_ELEMENTS = 2**20
+
+
+class BlockCall(Call):
+    """A call with queries, keys and values (batch, head, position, width). Methods set `output`."""
+
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    output: Tensor | None = None  # of the attention
+
+    def rows(self, rows: slice) -> Tensor:
+        """Return the weights (batch, head, query, key) of some queries."""
+        raise NotImplementedError
+
+    def fits_kernel(self) -> bool:
+        """Return whether `kernel` supports the arguments of this call."""
+        raise NotImplementedError
+
+    def kernel(self, query: Tensor, key: Tensor, value: Tensor, heads: slice) -> Tensor:
+        """Return fused attention for some heads."""
+        raise NotImplementedError
+
+    def mean(self) -> Tensor:
+        """Return the mean over heads."""
+        return self._reduce(head_mean)
+
+    def times(self, R: Tensor) -> Tensor:
+        """Return the mean over heads times R, by fused attention if possible."""
+        if R.shape[-1] > FUSED_COLUMNS or not self.fits_kernel():
+            return self._reduce(lambda weights: head_mean(weights).to(R) @ R)
+        self.output, product = attend_with_extra_values(
+            self.kernel, self.query, self.key, self.value, R
+        )
+        return product
+
+    def _reduce(self, reduce: Callable[[Tensor], Tensor]) -> Tensor:
+        """Apply `reduce` to the weights of each block of queries and concatenate the results."""
+        import torch
+
+        starts = range(0, self.size[1], BLOCK)
+        return torch.cat([reduce(self.rows(slice(s, s + BLOCK))) for s in starts], dim=1)
 
 
 def attend_with_extra_values(

@@ -1,22 +1,103 @@
-"""Captured weights in contiguous memory, one array per example and role."""
+"""Calls: the attention of each layer of a forward pass, as hooks capture it, and a store for them.
+
+The receiver of a call uses one of three methods: `weights()` returns the weights of all heads,
+`mean()` their mean, `times(R)` the mean times a matrix. Hooks that capture queries and keys compute
+the last two without the weights of all heads.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attnflow.errors import UnsupportedModelError
-from attnflow.models._model import not_normalized
-from attnflow.models.capture._call import Buffer, Call, Role
+from attnflow.models._families import CROSS_NAMES
 from attnflow.models.inputs import Inputs, Positions
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    from torch import Tensor, nn
+
+Role: TypeAlias = Literal["self", "decoder", "cross"]
+# Returns memory for weights (batch, head, query, key), float32 on the CPU, for a softmax to write
+# to: the rows in it are expected to sum to one.
+Buffer: TypeAlias = "Callable[[tuple[int, int, int, int]], Tensor]"
+Receive: TypeAlias = "Callable[[Call], None]"
+ROLES: tuple[Role, ...] = ("self", "decoder", "cross")
 
 # Largest error of row sums in half precision: twice the 2⁻⁸ of rounding to bfloat16.
 _ROUNDING_HALF = 2**-7
+
+
+class Call:
+    """One captured attention. Tensors have the model's device and dtype."""
+
+    def __init__(self, name: str, role: Role, size: tuple[int, int, int]) -> None:
+        self.name = name  # of the attention module in `named_modules`; empty if unknown
+        self.role: Role = role  # self-attention, "decoder" for a decoder's own, or cross-attention
+        self.size = size  # the numbers of examples, queries and keys
+
+    def weights(self, buffer: Buffer | None = None) -> Tensor:
+        """Return the weights (batch, head, query, key), in `buffer` if a softmax wrote them."""
+        raise NotImplementedError
+
+    def mean(self) -> Tensor:
+        """Return the mean over heads (batch, query, key)."""
+        return head_mean(self.weights())
+
+    def times(self, R: Tensor) -> Tensor:
+        """Return the mean over heads times `R` (batch, key, column): (batch, query, column)."""
+        return self.mean().to(R) @ R
+
+
+class GivenWeights(Call):
+    """A call whose weights (batch, head, query, key) the model computed itself."""
+
+    def __init__(self, name: str, role: Role, given: Tensor) -> None:
+        super().__init__(name, role, (given.shape[0], given.shape[2], given.shape[3]))
+        self._given = given
+
+    def weights(self, buffer: Buffer | None = None) -> Tensor:
+        """Return the given weights, which have memory already."""
+        del buffer
+        return self._given
+
+
+def head_mean(weights: Tensor) -> Tensor:
+    """Return the mean over heads of (batch, head, query, key), in float32 or wider."""
+    import torch
+
+    return weights.mean(dim=1, dtype=torch.promote_types(weights.dtype, torch.float32))
+
+
+def role_of(name: str) -> Role:
+    """Return the role of an attention module, by its name in the model.
+
+    >>> role_of("decoder.block.0.layer.1.EncDecAttention"), role_of("encoder.layer.0.attention")
+    ('cross', 'self')
+    """
+    parts = name.split(".")
+    if not CROSS_NAMES.isdisjoint(parts):
+        return "cross"
+    return "decoder" if "decoder" in parts else "self"
+
+
+def not_finite(model: nn.Module) -> UnsupportedModelError:
+    """Return the error for attention that is NaN or infinite."""
+    return UnsupportedModelError(
+        f"the attention of {type(model).__name__} is NaN or infinite. Its parameters or its input "
+        "hold such values, or half precision overflows: try model.float()"
+    )
+
+
+def not_normalized(name: str, total: float) -> UnsupportedModelError:
+    """Return the error for attention whose rows do not sum to one."""
+    return UnsupportedModelError(
+        f"{name}: expected attention rows that sum to 1, got a sum of {total:.3g}. Attention with "
+        "a sink outside the sequence, or that is no distribution, is not supported"
+    )
 
 
 class _OtherShapeError(ValueError):
