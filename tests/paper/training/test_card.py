@@ -51,7 +51,7 @@ def test_the_card_has_the_settings_and_the_data_of_training() -> None:
     assert "minutes (threads: 1)." in text
     assert "| numpred.val | 14,169 | 2 |" in text
     assert "| numpred.test.1 | 52,599 | 0 |" in text
-    assert "| ema_decay | 0.998 |" in text
+    assert "| ema_decay | 0.999 |" in text
     assert "| augmentation.prepend_prob | 0.3 |" in text
     assert "| 50 | 0.5000 | 0.9500 | 0.8000 |" in text
     assert "Linzen" in text
