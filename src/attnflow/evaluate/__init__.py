@@ -10,13 +10,6 @@ from attnflow.evaluate._spearman import dense_spearman, spearman
 from attnflow.types import LayerTable
 
 __all__ = [
-    "Explanation",
-    "LayerTable",
-    "agreement",
-    "dense_spearman",
-    "explain",
-    "explanation_document",
-    "hits",
-    "spearman",
-    "unknown_words",
-]
+    "Explanation", "LayerTable", "agreement", "dense_spearman", "explain", "explanation_document",
+    "hits", "spearman", "unknown_words",
+]  # fmt: skip

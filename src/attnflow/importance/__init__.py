@@ -13,13 +13,6 @@ from attnflow.importance._with_prediction import importance_with_prediction
 from attnflow.types import Importance
 
 __all__ = [
-    "Importance",
-    "Prediction",
-    "blank_out",
-    "importance_with_prediction",
-    "input_gradient",
-    "integrated_gradients",
-    "leave_span_out",
-    "predict",
-    "predict_among",
-]
+    "Importance", "Prediction", "blank_out", "importance_with_prediction", "input_gradient",
+    "integrated_gradients", "leave_span_out", "predict", "predict_among",
+]  # fmt: skip

@@ -19,7 +19,14 @@ from attnflow.paper.data import (
     read_numpred,
     read_sentences,
 )
-from attnflow.paper.model import Accuracy, accuracy, by_attractors, is_verb_number, load
+from attnflow.paper.model import (
+    Accuracies,
+    Accuracy,
+    accuracy,
+    by_attractors,
+    is_verb_number,
+    load,
+)
 from attnflow.paper.results import (
     FIGURE_4,
     TABLE_1,
@@ -42,7 +49,6 @@ from attnflow.paper.results import (
 from attnflow.paper.training import (
     ACCURATE_RECIPE,
     SMALL_RECIPE,
-    Accuracies,
     EpochLog,
     Mix,
     Recipe,

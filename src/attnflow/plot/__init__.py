@@ -17,20 +17,7 @@ from attnflow.plot._save import FORMATS, Format, save
 from attnflow.plot._text import ColouredText, text
 
 __all__ = [
-    "COLOURS",
-    "FORMATS",
-    "TITLES",
-    "ColouredText",
-    "Format",
-    "compare",
-    "correlation",
-    "graph",
-    "heatmap",
-    "image",
-    "max_flow",
-    "pronoun",
-    "pronoun_widths",
-    "require_matplotlib",
-    "save",
+    "COLOURS", "FORMATS", "TITLES", "ColouredText", "Format", "compare", "correlation", "graph",
+    "heatmap", "image", "max_flow", "pronoun", "pronoun_widths", "require_matplotlib", "save",
     "text",
-]
+]  # fmt: skip

@@ -18,25 +18,8 @@ from attnflow.types._token_attention import METHODS, Method, TokenAttention
 from attnflow.types._words import position_name, read_words, word_names
 
 __all__ = [
-    "METHODS",
-    "Attention",
-    "AttentionGraph",
-    "EdgeSettings",
-    "EncoderDecoderAttention",
-    "Fusion",
-    "Grid",
-    "Importance",
-    "LayerTable",
-    "Method",
-    "Origin",
-    "Sink",
-    "Span",
-    "TokenAttention",
-    "check_table_path",
-    "describe_sinks",
-    "nan_to_none",
-    "position_name",
-    "random_attention",
-    "read_words",
-    "word_names",
-]
+    "METHODS", "Attention", "AttentionGraph", "EdgeSettings", "EncoderDecoderAttention", "Fusion",
+    "Grid", "Importance", "LayerTable", "Method", "Origin", "Sink", "Span", "TokenAttention",
+    "check_table_path", "describe_sinks", "nan_to_none", "position_name", "random_attention",
+    "read_words", "word_names",
+]  # fmt: skip

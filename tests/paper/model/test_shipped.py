@@ -11,9 +11,8 @@ import torch
 from attnflow import paper
 from attnflow.models import Loaded, attend
 from attnflow.paper import PLURAL, SINGULAR, Prefix, Splits
-from attnflow.paper.model import SHIPPED
+from attnflow.paper.model import SHIPPED, count_attractors
 from attnflow.paper.training._dataset import TrainingData
-from attnflow.paper.training._evaluation import count_attractors
 
 # A random sample differs by less than this from all rows, except one in 16,000 samples.
 _SIGMAS = 4.0

@@ -6,12 +6,6 @@ from attnflow._internal.words._merge import QueryReduction, merge_scores
 from attnflow._internal.words._spans import Span, strip_span, word_spans
 
 __all__ = [
-    "QueryReduction",
-    "Span",
-    "Word",
-    "align",
-    "group_tokens",
-    "merge_scores",
-    "strip_span",
+    "QueryReduction", "Span", "Word", "align", "group_tokens", "merge_scores", "strip_span",
     "word_spans",
-]
+]  # fmt: skip

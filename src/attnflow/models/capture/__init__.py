@@ -15,14 +15,6 @@ from attnflow.models.capture._calls import (
 from attnflow.models.capture._capture import capture_attention
 
 __all__ = [
-    "ROLES",
-    "Call",
-    "Collector",
-    "Role",
-    "capture_attention",
-    "evaluation_mode",
-    "explain_failure",
-    "force_eager",
-    "not_finite",
-    "not_normalized",
-]
+    "ROLES", "Call", "Collector", "Role", "capture_attention", "evaluation_mode", "explain_failure",
+    "force_eager", "not_finite", "not_normalized",
+]  # fmt: skip

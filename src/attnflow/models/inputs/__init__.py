@@ -24,22 +24,7 @@ from attnflow.models.inputs._inputs import (
 from attnflow.models.inputs._prepare import ModelInput, Several, count_tokens, prepare
 
 __all__ = [
-    "Generate",
-    "Inputs",
-    "ModelInput",
-    "Positions",
-    "Several",
-    "accepts",
-    "check_vocabulary",
-    "checked_model",
-    "count_tokens",
-    "forward_parameters",
-    "has_decoder",
-    "inner_tokenizer",
-    "is_pretrained",
-    "join_origins",
-    "name_positions",
-    "prepare",
-    "token_limit",
-    "token_names",
-]
+    "Generate", "Inputs", "ModelInput", "Positions", "Several", "accepts", "check_vocabulary",
+    "checked_model", "count_tokens", "forward_parameters", "has_decoder", "inner_tokenizer",
+    "is_pretrained", "join_origins", "name_positions", "prepare", "token_limit", "token_names",
+]  # fmt: skip

@@ -2,7 +2,16 @@
 
 from typing import TYPE_CHECKING, Any
 
-from attnflow.paper.model._accuracy import Accuracy, accuracy, accuracy_of_ids, by_attractors, pad
+from attnflow.paper.model._accuracy import (
+    Accuracies,
+    Accuracy,
+    accuracies,
+    accuracy,
+    accuracy_of_ids,
+    by_attractors,
+    count_attractors,
+    pad,
+)
 from attnflow.paper.model._load import (
     CONFIG,
     SHIPPED,
@@ -19,10 +28,10 @@ if TYPE_CHECKING:
     from attnflow.paper.model._model import VerbNumberConfig, VerbNumberModel
 
 __all__ = [
-    "CONFIG", "MASK", "PAD", "SHIPPED", "SPECIAL", "WEIGHTS", "WORDS", "Accuracy",
-    "VerbNumberConfig", "VerbNumberModel", "Vocabulary", "accuracy", "accuracy_of_ids",
-    "by_attractors", "is_verb_number", "load", "model_files", "pad", "require_packages",
-    "tokenizer",
+    "CONFIG", "MASK", "PAD", "SHIPPED", "SPECIAL", "WEIGHTS", "WORDS", "Accuracies", "Accuracy",
+    "VerbNumberConfig", "VerbNumberModel", "Vocabulary", "accuracies", "accuracy",
+    "accuracy_of_ids", "by_attractors", "count_attractors", "is_verb_number", "load", "model_files",
+    "pad", "require_packages", "tokenizer",
 ]  # fmt: skip
 
 

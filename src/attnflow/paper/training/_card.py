@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from attnflow.paper.data import Splits
-from attnflow.paper.model import SPECIAL, Accuracy
-from attnflow.paper.training._evaluation import Accuracies
+from attnflow.paper.model import SPECIAL, Accuracies, Accuracy
 from attnflow.paper.training._recipe import Recipe
 from attnflow.paper.training._state import EpochLog
 

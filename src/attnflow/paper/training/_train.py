@@ -22,7 +22,15 @@ from typing import TYPE_CHECKING
 from attnflow._internal.files import PathLike
 from attnflow.errors import InputError
 from attnflow.paper.data import Splits
-from attnflow.paper.model import WEIGHTS, accuracy_of_ids, load, model_files, require_packages
+from attnflow.paper.model import (
+    WEIGHTS,
+    Accuracies,
+    accuracies,
+    accuracy_of_ids,
+    load,
+    model_files,
+    require_packages,
+)
 from attnflow.paper.training._card import model_card
 from attnflow.paper.training._checkpoint import (
     read_checkpoint,
@@ -31,7 +39,6 @@ from attnflow.paper.training._checkpoint import (
     write_checkpoint,
 )
 from attnflow.paper.training._dataset import TrainingData
-from attnflow.paper.training._evaluation import Accuracies, evaluate
 from attnflow.paper.training._folder import (
     CARD,
     CHECKPOINT,
@@ -198,9 +205,9 @@ def _finish(folder: Path, state: TrainingState, splits: Splits, threads: int) ->
     for name, content in model_files(state.ema_model.model, state.data.vocabulary).items():
         replace_file(folder / name, content)
     loaded = load(folder)
-    accuracies = evaluate(loaded, splits, state.data.nouns)
+    found = accuracies(loaded, splits, state.data.nouns)
     card = model_card(
-        accuracies,
+        found,
         splits,
         state.recipe,
         state.history,
@@ -209,7 +216,7 @@ def _finish(folder: Path, state: TrainingState, splits: Splits, threads: int) ->
         environment=f"threads: {threads}, torch {torch.__version__}",
     )
     replace_file(folder / CARD, card.encode())
-    return TrainingResult(loaded, accuracies, tuple(state.history))
+    return TrainingResult(loaded, found, tuple(state.history))
 
 
 @contextmanager

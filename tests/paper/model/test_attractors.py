@@ -1,6 +1,6 @@
 from attnflow.paper import PLURAL, SINGULAR, Prefix
 from attnflow.paper.data import Nouns
-from attnflow.paper.training._evaluation import count_attractors
+from attnflow.paper.model import count_attractors
 
 
 def test_attractors_are_counted_after_the_subject_alone() -> None:
