@@ -44,21 +44,24 @@ def test_several_models_are_averaged(run: Run, tmp_path: Path) -> None:
     for name in ("a", "b"):
         _ = shutil.copytree(SHIPPED, tmp_path / "runs" / name)
     a, b = tmp_path / "runs" / "a", tmp_path / "runs" / "b"
-    texts = [run("reproduce", "table-2", *FEW, "--models", a, b).stdout]
-    texts.append(run("reproduce", "table-2", *FEW, "--models", tmp_path / "runs").stdout)
-    for text in texts:
-        assert "mean ± standard deviation over 2 models" in text
-        assert str(a) in text
-        assert str(b) in text
-    rows = [[line for line in text.splitlines() if line.startswith("| raw ")] for text in texts]
-    assert rows[0] == rows[1] != []
-    assert rows[0][0].count("± 0.00") == 6  # the models are the same
+    listed, found = (
+        json.loads(run("reproduce", "table-2", *FEW, "--json", "--models", *folders).stdout)
+        for folders in ([a, b], [tmp_path / "runs"])
+    )
+    alone = json.loads(run("reproduce", "table-2", *FEW, "--json", "--model", a).stdout)
+    assert alone["models"] is None
+    for document in (listed, found):
+        assert document["models"] == [str(a), str(b)]
+        assert document["sentences"] == 5
+        assert document["source"].endswith("mean ± standard deviation over 2 models")
+        for name, row in document["rows"].items():  # the models are the same
+            assert row["mean"] == pytest.approx(alone["rows"][name]["mean"])
+            assert row["std"] == pytest.approx([0.0] * 6, abs=1e-9)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--as-published", "--replace", "unk"], "--as-published"),
         (["folder"], "several folders go after --models"),
         (["--models", "nowhere", "nowhere"], "got nowhere twice"),
         (["--models", "a", "b", "--model", "c"], "has no meaning with --models"),
@@ -74,6 +77,12 @@ def test_a_folder_of_a_model_that_does_not_exist_is_an_error(run: Run) -> None:
     result = run("reproduce", "table-1", *FEW, "--models", "nowhere")
     assert result.exit_code != 0
     assert "the folder nowhere does not exist" in result.stderr
+
+
+def test_as_published_has_no_other_settings(run: Run) -> None:
+    result = run("reproduce", "table-1", *FEW, "--as-published", "--replace", "unk")
+    assert result.exit_code != 0
+    assert "replace='unk' has no meaning with as_published" in result.stderr
 
 
 def test_the_gradient_sum_is_shown_to_be_rounding(run: Run) -> None:

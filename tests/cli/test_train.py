@@ -185,3 +185,27 @@ def test_a_recipe_without_data_is_an_error(run: Run, tmp_path: Path) -> None:
     assert result.exit_code == 2
     assert "'--recipe': needs --data" in result.stderr
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("files", "state"),
+    [
+        ([], "nothing is saved yet. To start again: "),
+        (["checkpoint.safetensors"], "the run is saved. To resume: "),
+        (["teacher/checkpoint.safetensors"], "the run is saved. To resume: "),
+    ],
+)
+def test_ctrl_c_says_whether_anything_is_saved(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, files: list[str], state: str
+) -> None:
+    def interrupted(*_args: Any, **_settings: Any) -> None:
+        for name in files:
+            path = tmp_path / "run" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "train", interrupted)
+    result = run("train", "verb-number", "--out", tmp_path / "run")
+    assert result.exit_code == 130
+    assert f"interrupted; {state}attnflow train verb-number --out" in result.stderr

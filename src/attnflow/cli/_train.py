@@ -23,6 +23,7 @@ from attnflow.paper import (
     generated_splits,
     train,
 )
+from attnflow.paper.training import CHECKPOINT, TEACHER
 
 _SENTENCES = 4000  # generated without --data; chosen: two minutes, and a high accuracy
 
@@ -145,7 +146,7 @@ def _splits(data: Path | None) -> Splits:
 
 
 def _how_to_resume(out: Path, options: dict[str, Any], *, as_json: bool) -> str:
-    saved = (out / "checkpoint.safetensors").exists()
+    saved = any((out / part / CHECKPOINT).exists() for part in ("", TEACHER))
     words = ["attnflow", "train", "verb-number"]
     for option, value in options.items():
         words += [] if value is None else [option, str(value)]

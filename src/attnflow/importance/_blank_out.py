@@ -58,7 +58,7 @@ def blank_out(
         prediction, which `settings` records. The paper takes the correct class.
     replace
         The token in the place of another: "unk", "mask", "pad", or an id. None is the model's own
-        (`config.blank_token_id`, which the verb-number model has), else "unk", as the paper says.
+        (`config.blank_token_id`, which `attnflow train` may set), else "unk", as the paper says.
         Models that find padding by its id, such as RoBERTa, shift positions with "pad".
     score
         "probability"; "logit"; or "difference", the probability minus that of the other class, with

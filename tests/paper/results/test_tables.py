@@ -1,7 +1,8 @@
 """The paper's tables, on few sentences, against the library called sentence by sentence."""
 
+import dataclasses
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import attnflow as af
 from attnflow import paper
 from attnflow.errors import InputError
 from attnflow.evaluate import LayerTable, dense_spearman
-from attnflow.importance import blank_out
+from attnflow.importance import blank_out, input_gradient
 from attnflow.models import Loaded, attend
 from attnflow.paper import Prefix, Splits
 
@@ -63,7 +64,13 @@ def test_as_published_is_what_the_papers_code_computed(
     table = paper.agreement_table(*both, prefixes, measure, as_published=True)
     assert table.settings["correlation"] == "dense_spearman"
     if measure == "input_gradient":
-        assert table.settings["reduce"] == "raw_sum"  # rounding: other values on other machines
+        assert table.settings["reduce"] == "raw_sum"
+        # Rounding has other values on other machines, so its size alone is compared.
+        texts = [prefix.text for prefix in prefixes]
+        sums = input_gradient(*both, texts, reduce="raw_sum")
+        norms = input_gradient(*both, texts, reduce="norm")
+        for own, norm in zip(sums, norms, strict=True):
+            assert 0 < own.values.max() < 1e-4 * norm.values.max()
         return
     assert table.settings["replaced_by"] == "[PAD]"
     for number, prefix in enumerate(prefixes):
@@ -78,12 +85,41 @@ def test_several_models_give_the_mean_and_deviation_of_their_means(
 ) -> None:
     both = shipped.model, shipped.tokenizer
     a = paper.agreement_table(*both, prefixes, "input_gradient")
-    b = paper.agreement_table(*both, prefixes, "input_gradient", reduce="input")
+    b = dataclasses.replace(a, values=a.values / 2)
     table = paper.over_models({"a": a, "b": b})
     assert table.texts == ("a", "b")
     np.testing.assert_allclose(table.mean, (a.mean + b.mean) / 2)
     np.testing.assert_allclose(table.std, np.abs(a.mean - b.mean) / 2, atol=1e-12)
     assert table.settings["sentences"] == len(prefixes)
+    seconds: Any = table.settings["seconds"]
+    assert seconds["flow"] == pytest.approx(2 * cast("Any", a.settings["seconds"])["flow"])
+
+
+def test_tables_with_other_settings_are_not_averaged(
+    shipped: Loaded, prefixes: list[Prefix]
+) -> None:
+    both = shipped.model, shipped.tokenizer
+    tables = {
+        reduce: paper.agreement_table(*both, prefixes[:2], "input_gradient", reduce=reduce)
+        for reduce in ("norm", "input")
+    }
+    with pytest.raises(InputError, match="reduce is 'norm' for norm, 'input' for input"):
+        _ = paper.over_models(tables)
+
+
+@pytest.mark.parametrize(
+    ("measure", "settings", "message"),
+    [
+        ("blank_out", {"reduce": "norm"}, "reduce='norm' has no meaning with measure 'blank_out'"),
+        ("input_gradient", {"replace": "pad"}, "replace='pad' has no meaning with measure"),
+        ("blank_out", {"replace": "unk", "as_published": True}, "no meaning with as_published"),
+    ],
+)
+def test_settings_without_effect_are_errors(
+    shipped: Loaded, prefixes: list[Prefix], measure: Any, settings: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        _ = paper.agreement_table(shipped.model, shipped.tokenizer, prefixes, measure, **settings)
 
 
 def test_models_of_different_depth_are_not_averaged() -> None:

@@ -73,11 +73,10 @@ def gradient_sums(model: nn.Module, tokenizer: Any, texts: Sequence[str]) -> Gra
     if not texts:
         raise InputError("expected at least one text, got none")
     texts = list(texts)
-    double = copy.deepcopy(model).double()
-    exact, exact_norms = (_gradients(double, tokenizer, texts, name) for name in _REDUCTIONS)
-    sums, norms = (_gradients(model, tokenizer, texts, name) for name in _REDUCTIONS)
-    with np.errstate(invalid="ignore"):
-        correlations = [float(spearman(x, y)) for x, y in zip(sums, norms, strict=True)]
+    # The rounding of each precision is that of the whole computation, not of the sum alone.
+    exact, exact_norms = _sums_and_norms(copy.deepcopy(model).double(), tokenizer, texts)
+    sums, norms = _sums_and_norms(copy.deepcopy(model).float(), tokenizer, texts)
+    correlations = [float(spearman(x, y)) for x, y in zip(sums, norms, strict=True)]
     defined = [value for value in correlations if not np.isnan(value)]
     return GradientSums(
         len(texts),
@@ -88,11 +87,12 @@ def gradient_sums(model: nn.Module, tokenizer: Any, texts: Sequence[str]) -> Gra
     )
 
 
-_REDUCTIONS = ("raw_sum", "norm")
-
-
-def _gradients(model: nn.Module, tokenizer: Any, texts: list[str], reduce: Any) -> list[Any]:
-    return [item.values for item in input_gradient(model, tokenizer, texts, reduce=reduce)]
+def _sums_and_norms(
+    model: nn.Module, tokenizer: Any, texts: list[str]
+) -> tuple[list[Any], list[Any]]:
+    sums = input_gradient(model, tokenizer, texts, reduce="raw_sum")
+    norms = input_gradient(model, tokenizer, texts, reduce="norm")
+    return [item.values for item in sums], [item.values for item in norms]
 
 
 def _largest_ratio(sums: Sequence[Any], norms: Sequence[Any]) -> float:

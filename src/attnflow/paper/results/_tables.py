@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
@@ -95,7 +95,7 @@ def agreement_table(
     measure: Measure,
     *,
     replace: str | None = None,
-    reduce: str = "norm",
+    reduce: str | None = None,
     as_published: bool = False,
     progress: Progress | None = None,
 ) -> LayerTable:
@@ -114,11 +114,11 @@ def agreement_table(
         "blank_out" for Table 1, "input_gradient" for Table 2.
     replace, reduce
         Settings of "blank_out" and of "input_gradient": the token that replaces a word (None is
-        the model's own blank), and how a gradient becomes one number.
+        the model's own blank), and how a gradient becomes one number (None is its norm).
     as_published
         Compute what the paper's code did instead of what the paper says: padding replaces words,
         the gradient is its sum over dimensions in float32, which is rounding alone in this model,
-        and the correlation is `dense_spearman`. `replace` and `reduce` are ignored.
+        and the correlation is `dense_spearman`.
     progress
         Called with the number of sentences done and the number of all sentences.
 
@@ -136,11 +136,13 @@ def agreement_table(
     if measure not in _MEASURES:
         raise InputError(f"measure must be one of {', '.join(_MEASURES)}, got {measure!r}")
     clock = _Clock()
-    settings: dict[str, Any] = (
-        {"replace": replace} if measure == "blank_out" else {"reduce": reduce}
-    )
-    if as_published:
-        settings = _AS_PUBLISHED[measure]
+    given = {"replace": replace, "reduce": reduce}
+    settings: dict[str, Any] = dict((_AS_PUBLISHED if as_published else _DEFAULTS)[measure])
+    for name, value in given.items():
+        if value is not None and (as_published or name not in settings):
+            reason = "as_published" if as_published else f"measure {measure!r}"
+            raise InputError(f"{name}={value!r} has no meaning with {reason}; leave it out")
+    settings = {name: given[name] or value for name, value in settings.items()}
     correlation = dense_spearman if as_published else spearman
     made: dict[str, Any] = {}
     values: dict[int, Any] = {}
@@ -180,17 +182,26 @@ def over_models(tables: Mapping[str, LayerTable]) -> LayerTable:
     """
     if not tables:
         raise InputError("expected the table of at least one model, got none")
-    first, *others = tables.values()
-    names = list(tables)
-    for name, table in zip(names[1:], others, strict=True):
+    name_of_first, first = next(iter(tables.items()))
+    seconds: Counter[str] = Counter()
+    for name, table in tables.items():
         if table.layers != first.layers:
             raise InputError(
-                f"the models must have the same layers: {names[0]} has {len(first.layers)}, {name} "
-                f"has {len(table.layers)}. Compare them one by one"
+                f"the models must have the same layers: {name_of_first} has {len(first.layers)}, "
+                f"{name} has {len(table.layers)}. Compare them one by one"
             )
-    settings = {**first.settings, "sentences": len(first.texts)}
+        for key in {**first.settings, **table.settings}.keys() - {"seconds"}:
+            if table.settings.get(key) != first.settings.get(key):
+                raise InputError(
+                    f"the tables must have the same settings: {key} is "
+                    f"{first.settings.get(key)!r} for {name_of_first}, "
+                    f"{table.settings.get(key)!r} for {name}. Compare them one by one, or choose "
+                    "the setting"
+                )
+        seconds.update(cast("Any", table.settings.get("seconds", {})))
+    settings = {**first.settings, "sentences": len(first.texts), "seconds": dict(seconds)}
     means = [table.mean for table in tables.values()]
-    return LayerTable(means, first.rows, first.layers, names, settings=settings)
+    return LayerTable(means, first.rows, first.layers, tables, settings=settings)
 
 
 def subject_table(

@@ -7,7 +7,7 @@ from typing import Any
 
 from attnflow.paper.data import Splits
 from attnflow.paper.model import SPECIAL, Accuracies, Accuracy
-from attnflow.paper.training._recipe import Recipe
+from attnflow.paper.training._recipe import ACCURATE_RECIPE, Recipe
 from attnflow.paper.training._state import EpochLog
 
 # Chosen: the limits list accuracies below this, of at least so many prefixes.
@@ -55,7 +55,7 @@ use, padding is masked."""
 
 _LIMITS = """\
 - [UNK] does not occur in training, since the sentences have no unknown words. Its embedding is
-  zero: it gives the model a position and nothing else.{mask}
+  zero: it gives the model a position and nothing else.
 - English, verbs in the present tense, and the form of the training sentences: lower case, rare
   words replaced by their part of speech (NN, NNS, NNP, JJ, …). All words outside the vocabulary
   become [UNK].
@@ -72,10 +72,10 @@ occur in training, neither as rows nor by augmentation. {losses} The initial wor
 embeddings come from co-occurrence counts; the saved weights are an exponential moving average.
 """
 
-_MLM = "Masked language modelling is an auxiliary loss."
+_MLM = "Masked language modelling is an auxiliary loss: [MASK] replaces words."
 _DISTILLATION = """The loss is
-{teacher:g} of the cross-entropy with the probabilities of a teacher, a model of the recipe
-`accurate`, and {labels:g} of that with the labels."""
+{teacher:g} of the cross-entropy with the probabilities of a teacher, another verb-number model, and
+{labels:g} of that with the labels."""
 
 _LOSS = """The loss is the training loss. The final validation loss is {:.4f}.
 """
@@ -107,10 +107,12 @@ def model_card(
     vocabulary_size: int,
     weights_size: int,
     environment: str,
+    given_teacher: bool = False,
 ) -> str:
     """Return the card as Markdown.
 
-    `weights_size` is in bytes; `environment` is what the last bits of the weights depend on.
+    `weights_size` is in bytes; `environment` is what the last bits of the weights depend on;
+    `given_teacher` says whether the teacher was passed to the run.
     """
     parts = (
         _MODEL.format(
@@ -119,8 +121,8 @@ def model_card(
             padding=_VISIBLE_PADDING if recipe.visible_padding else _MASKED_PADDING,
         ),
         _accuracy_section(accuracies, splits),
-        _limits_section(accuracies, splits, recipe),
-        _training_section(splits, recipe, history, environment),
+        _limits_section(accuracies, splits),
+        _training_section(splits, recipe, history, environment, given_teacher=given_teacher),
         _data_section(splits),
     )
     return "\n".join(parts)
@@ -151,7 +153,7 @@ def _accuracy_section(accuracies: Accuracies, splits: Splits) -> str:
     return "\n".join((_ACCURACY, by_split, _BY_ATTRACTORS, by_attractors, *counted))
 
 
-def _limits_section(accuracies: Accuracies, splits: Splits, recipe: Recipe) -> str:
+def _limits_section(accuracies: Accuracies, splits: Splits) -> str:
     lines = ["## Limits", "", _GENERATED_LIMIT if splits.generated else _CHOSEN_LIMIT]
     for name, count, a in _by_attractors(accuracies, splits):
         if a.distinct < _LOW_ACCURACY and a.count >= _MIN_PREFIXES:
@@ -160,24 +162,29 @@ def _limits_section(accuracies: Accuracies, splits: Splits, recipe: Recipe) -> s
                 f"- With {count} attractor{'' if count == 1 else 's'} ({name}) the accuracy is "
                 f"{a.distinct:.2f} on {a.count:,} prefixes{chance}."
             )
-    mask = " Training replaces words by [MASK]." if recipe.mask_prob else ""
-    return "\n".join((*lines, _LIMITS.format(mask=mask)))
+    return "\n".join((*lines, _LIMITS))
 
 
 def _training_section(
-    splits: Splits, recipe: Recipe, history: Sequence[EpochLog], environment: str
+    splits: Splits,
+    recipe: Recipe,
+    history: Sequence[EpochLog],
+    environment: str,
+    *,
+    given_teacher: bool,
 ) -> str:
     data = "" if splits.generated else "--data DIR "
     seed = f" --seed {recipe.seed}" if recipe.seed else ""
     teacher, labels = recipe.teacher_weight, 1 - recipe.teacher_weight
     name = "" if splits.generated or teacher else " --recipe accurate"
-    dropout = ""
-    if teacher and recipe.attn_dropout != Recipe().attn_dropout:
-        dropout = f" --attention-dropout {recipe.attn_dropout:g}"
+    name += " --teacher FOLDER" if given_teacher else ""
+    usual = Recipe() if teacher else ACCURATE_RECIPE
+    if recipe.attn_dropout != usual.attn_dropout:
+        name += f" --attention-dropout {recipe.attn_dropout:g}"
     losses = [_DISTILLATION.format(teacher=teacher, labels=labels)] if teacher else []
     losses += [_MLM] if recipe.mlm_weight else []
     text = _TRAINING.format(
-        options=f"{data}--out FOLDER{name}{seed}{dropout} --epochs {recipe.epochs}",
+        options=f"{data}--out FOLDER{name}{seed} --epochs {recipe.epochs}",
         losses=" ".join(losses),
         epochs=recipe.epochs,
         minutes=max(1, round(sum(epoch.seconds for epoch in history) / 60)),

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from attnflow.paper.data import (
+    MAX_WORDS,
     NOUNS,
     Nouns,
     Prefix,
@@ -119,6 +120,7 @@ def batches(
         groups += [part[i : i + size] for i in range(0, len(part), size)]
     rng.shuffle(groups)
     for group in groups:
-        extra = rng.randint(0, padding)
         rows = [ids for ids, _ in group]
+        # The model has MAX_WORDS + 2 positions.
+        extra = min(rng.randint(0, padding), MAX_WORDS + 2 - max(map(len, rows)))
         yield (*pad(rows, extra=extra), torch.tensor([label for _, label in group]))

@@ -9,8 +9,6 @@ from typing import Any
 from attnflow.errors import InputError
 from attnflow.paper.data import Augmentation
 
-_MAX_PADDING = 12  # the positions of the model that its longest sentence leaves
-
 
 @dataclass(frozen=True, slots=True)
 class Mix:
@@ -64,8 +62,9 @@ class Recipe:
         Weight of the cross-entropy with the teacher's probabilities; that of the labels is the
         rest. 0 trains without a teacher.
     visible_padding
-        Every batch has up to this many padding tokens more than its longest sentence needs, and
-        tokens attend to padding, so that its embedding learns to mean nothing. 0 masks padding.
+        Every batch has up to this many padding tokens more than its longest sentence needs, as far
+        as the model has positions, and tokens attend to padding, so that its embedding learns to
+        mean nothing. 0 masks padding.
     mask_prob, mlm_weight
         Probability that MASK replaces a word, and the weight of the masked language modelling loss,
         an auxiliary loss computed in the same forward pass.
@@ -109,15 +108,10 @@ class Recipe:
     augmentation: Augmentation = field(default_factory=Augmentation)
 
     def __post_init__(self) -> None:
-        for name, lowest in (("seed", 0), ("epochs", 1), ("batch_size", 1)):
+        for name, lowest in (("seed", 0), ("epochs", 1), ("batch_size", 1), ("visible_padding", 0)):
             value = getattr(self, name)
             if value < lowest:
                 raise InputError(f"{name} must be an integer >= {lowest}, got {value}")
-        if not 0 <= self.visible_padding <= _MAX_PADDING:
-            raise InputError(
-                f"visible_padding must be an integer from 0 to {_MAX_PADDING}, got "
-                f"{self.visible_padding}"
-            )
         for name in ("attn_dropout", "resid_dropout", "embd_dropout"):
             value = getattr(self, name)
             if not 0 <= value < 1:

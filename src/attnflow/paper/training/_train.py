@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -86,7 +87,7 @@ def train(
         New, empty, or of a run with the same recipe and data. Another folder, a damaged checkpoint
         or a folder that another run is using is an InputError, and its files are unchanged.
     recipe
-        The settings; None is the recipe of the shipped model.
+        The settings; None is `Recipe()`.
     teacher
         The folder of the teacher's model, if the recipe has a teacher. None trains it first, with
         `ACCURATE_RECIPE` and the same seed, in the folder `teacher` of `folder`.
@@ -125,7 +126,7 @@ def train(
             ).loaded
         state = _start(folder / CHECKPOINT, splits, recipe, loaded, count)
         _run_epochs(state, folder / CHECKPOINT, splits, count, on_step, on_epoch)
-        return _finish(folder, state, splits, count)
+        return _finish(folder, state, splits, count, given_teacher=teacher is not None)
 
 
 def _start(
@@ -148,12 +149,12 @@ def _start(
 def _check_vocabulary(teacher: Loaded, data: TrainingData) -> None:
     words = data.vocabulary.words
     found = teacher.tokenizer.convert_ids_to_tokens(range(len(teacher.tokenizer)))
-    if tuple(found[: len(words)]) != words:
-        raise InputError(
-            f"the teacher has another vocabulary: expected the {len(words)} words of the training "
-            f"sentences in the same order, got {len(found)} words. Pass a teacher that was trained "
-            "on the same data"
-        )
+    for number, (word, other) in enumerate(zip_longest(words, found[: len(words)])):
+        if word != other:
+            raise InputError(
+                f"the teacher has another vocabulary: expected {word!r} as word {number}, got "
+                f"{other!r}. Pass a teacher that was trained on the same data"
+            )
 
 
 def _run_epochs(
@@ -198,7 +199,9 @@ def _run_epochs(
         on_epoch(epoch)
 
 
-def _finish(folder: Path, state: TrainingState, splits: Splits, threads: int) -> TrainingResult:
+def _finish(
+    folder: Path, state: TrainingState, splits: Splits, threads: int, *, given_teacher: bool
+) -> TrainingResult:
     """Write the model, evaluate it as it is stored, and write its card."""
     import torch
 
@@ -214,6 +217,7 @@ def _finish(folder: Path, state: TrainingState, splits: Splits, threads: int) ->
         vocabulary_size=len(state.data.vocabulary),
         weights_size=(folder / WEIGHTS).stat().st_size,
         environment=f"threads: {threads}, torch {torch.__version__}",
+        given_teacher=given_teacher,
     )
     replace_file(folder / CARD, card.encode())
     return TrainingResult(loaded, found, tuple(state.history))

@@ -1,0 +1,171 @@
+"""A table of the paper: its sentences, its models, and how it is printed and written."""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from attnflow import paper
+from attnflow.cli._data import read_splits
+from attnflow.cli._loading import SHIPPED, loading
+from attnflow.cli._options import wrong
+from attnflow.errors import InputError
+from attnflow.evaluate import LayerTable
+from attnflow.types import check_table_path, nan_to_none
+
+# Chosen: an hour of computation. Sentences from files have no limit.
+_MAX_GENERATED = 100_000
+
+_REDUCTIONS = {
+    "norm": "the norm over dimensions",
+    "input": "gradient times embedding",
+    "raw_sum": "|sum over dimensions| in float32 as in the paper's code, which is rounding alone "
+    "in a model that applies LayerNorm to its embeddings",
+}
+_CORRELATIONS = {
+    "spearman": "Spearman's rank correlation with average ranks",
+    "dense_spearman": "the formula without ties on dense ranks, as in the paper's code",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TableOptions:
+    """The options of a table command."""
+
+    samples: int
+    data: Path | None
+    model: Path | None
+    models: tuple[Path, ...]
+    seed: int
+    out: Path | None
+    as_json: bool
+
+    def table(
+        self,
+        title: str,
+        compute: Callable[..., LayerTable],
+        published: Any,
+        *,
+        subject: bool = False,
+    ) -> None:
+        """Compute a table, write it and print it."""
+        if self.models and self.model is not None:
+            raise wrong("--model", "has no meaning with --models")
+        if self.out is not None:
+            try:
+                _ = check_table_path(self.out)
+            except InputError as reason:
+                raise wrong("--out", str(reason)) from reason
+        check_samples(self.samples, self.data)
+        start = time.perf_counter()
+        with loading("sentences") as progress:
+            # All are loaded first: a folder without a model is an error before any work.
+            loaded = [paper.load(folder) for folder in self.models or (self.model,)]
+            sentences, description = sentences_of(
+                self.data, self.samples, self.seed, subject=subject
+            )
+            tables = [
+                compute(each.model, each.tokenizer, sentences, progress=progress) for each in loaded
+            ]
+        model = SHIPPED if self.model is None else str(self.model)
+        table = tables[0]
+        if self.models:
+            names = [str(folder) for folder in self.models]
+            model = ", ".join(names)
+            table = paper.over_models(dict(zip(names, tables, strict=True)))
+            description += f", mean ± standard deviation over {len(names)} models"
+        table = table.with_settings(
+            model=model,
+            data="generated" if self.data is None else str(self.data),
+            seed=self.seed,
+        )
+        total = time.perf_counter() - start
+        if self.out is not None:  # before printing, which may fail
+            values = table.save(self.out, published, heading=_heading(title, table, description))
+            typer.echo(f"wrote {self.out} and {values}", err=True)
+        if self.as_json:
+            typer.echo(json.dumps(_document(title, table, published, description, total)))
+        else:
+            typer.echo(_text(title, table, published, description, total))
+
+
+def check_samples(samples: int, data: Path | None) -> None:
+    """Raise a usage error for more generated sentences than anyone waits for."""
+    if data is None and samples > _MAX_GENERATED:
+        raise wrong(
+            "--samples",
+            f"expected at most {_MAX_GENERATED} generated sentences, got {samples}. Pass --data "
+            "for more",
+        )
+
+
+def sentences_of(
+    data: Path | None, samples: int, seed: int, *, subject: bool = False
+) -> tuple[list[paper.Prefix], str]:
+    """Return the sentences and a description of them."""
+    splits = None if data is None else read_splits(data)
+    found = paper.sample(splits, samples, seed=seed, subject=subject)
+    if not found:
+        kind = " with a known subject" if subject else ""
+        raise InputError(f"expected test sentences{kind}, got none in {data}. Pass another --data")
+    if splits is None:
+        return found, f"{len(found)} generated sentences (no --data)"
+    return found, f"{len(found)} test sentences of {data}"
+
+
+def _text(title: str, table: LayerTable, published: Any, description: str, total: float) -> str:
+    settings: Any = table.settings
+    seconds = settings["seconds"]
+    parts = ", ".join(f"{name.replace('_', ' ')} {part:.1f} s" for name, part in seconds.items())
+    # The standard deviation of a share says nothing more than the share.
+    text = table.markdown(published, std=published is not None)
+    time_line = f"{total:.1f} s: {parts}; the rest is loading"
+    return "\n\n".join([_heading(title, table, description), text, time_line])
+
+
+def _heading(title: str, table: LayerTable, description: str) -> str:
+    """Return title, sentences and settings of a table."""
+    settings: Any = table.settings
+    parts = [f"scores of [CLS], heads {settings['heads']}, residual {settings['residual']}"]
+    if "replaced_by" in settings:
+        parts.append(f"blanked-out words replaced by {settings['replaced_by']}")
+    if "reduce" in settings:
+        parts.append(f"gradients: {_REDUCTIONS[settings['reduce']]}")
+    if "correlation" in settings:
+        parts.append(_CORRELATIONS[settings["correlation"]])
+    parts.append(f"model {settings['model']}, seed {settings['seed']}")
+    return f"{title}, {description}\n\n{'; '.join(parts)}"
+
+
+def _document(
+    title: str, table: LayerTable, published: Any, description: str, total: float
+) -> dict[str, Any]:
+    rows = {
+        name: {
+            "mean": nan_to_none(table.mean[row]),
+            "std": nan_to_none(table.std[row]),
+            "undefined": table.undefined[row].tolist(),
+        }
+        for row, name in enumerate(table.rows)
+    }
+    document: dict[str, Any] = {
+        "title": title,
+        "sentences": table.settings.get("sentences", len(table.texts)),
+        "models": table.texts if "sentences" in table.settings else None,
+        "source": description,
+        "layers": table.layers,
+        "rows": rows,
+        "per_text": {name: nan_to_none(pair)[0] for name, pair in table.per_text_means.items()},
+        "settings": json.loads(json.dumps(dict(table.settings), default=dict)),
+        "seconds": round(total, 2),
+    }
+    if published is not None:
+        document["paper"] = {
+            name: {"mean": [m for m, _ in row], "std": [s for _, s in row]}
+            for name, row in published.items()
+        }
+    return document
