@@ -29,7 +29,7 @@ CHECK_MACHINES := ATEN_CPU_CAPABILITY=default OPENBLAS_CORETYPE=Prescott
 .PHONY: help demo test test-fast test-machines test-real coverage check bench fuzz docs clean chromium page check-page
 
 help:
-	@echo "make demo           explain what a model answers to a sentence"
+	@echo "make demo           explain a model's prediction for a sentence"
 	@echo "make test           run the test suite, on small real models too"
 	@echo "make test-fast      run the quick tests, for the edit loop"
 	@echo "make test-machines  run the tests that compare floats as on other processors"
@@ -107,12 +107,12 @@ $(VENV)/.kernels: $(wildcard src/attnflow/maxflow/_*.py) | $(VENV)/.models
 	@touch $@
 
 # Tests of the page run in the system's own Chromium. Where there is none it is installed if that may
-# be done without asking, by root on Debian and its kin; else those tests skip and say so.
+# be done without asking, by root on Debian-based systems; else those tests skip and say so.
 chromium:
 	@{ command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null || \
 	{ [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && echo "installing Chromium for the tests of the page" && \
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null; } || \
-	echo "no Chromium here, and it cannot be installed without asking: the tests of the page will be skipped"
+	echo "no Chromium here, and installing it needs root on a Debian-based system: the tests of the page will be skipped"
 
 $(VENV)/.models: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) install -c constraints.txt --editable '.[models,plot,serve]'

@@ -80,7 +80,7 @@ def explain_command(
     print_sinks_note(explanation.attention)
     if explanation.saturated:
         print_note(
-            f"flow is at its ceiling at layer {explanation.layer}: the most that each token may "
+            f"flow is saturated at layer {explanation.layer}: it is the most that each token may "
             "give, whatever the layers between do; a lower --layer shows more"
         )
 

@@ -61,10 +61,11 @@ class EdgeSettings:
 
         Rows sum to one, those of queries without weight to zero.
         """
-        if self.heads == "mean":
-            fused = heads.mean(axis=0, dtype=np.float64)
-        else:
-            fused = (heads.max if self.heads == "max" else heads.min)(axis=0).astype(np.float64)
+        fused = {
+            "mean": lambda: heads.mean(axis=0, dtype=np.float64),
+            "max": lambda: heads.max(axis=0).astype(np.float64),
+            "min": lambda: heads.min(axis=0).astype(np.float64),
+        }[self.heads]()
         if self.heads == "min" and not (some := fused.any(axis=1)).all():
             raise InputError(
                 f"{name}, query {np.argmin(some)}: the minimum over heads is zero for every key. "
