@@ -63,7 +63,7 @@ def test_several_models_are_averaged(run: Run, tmp_path: Path) -> None:
     ("options", "message"),
     [
         (["folder"], "several folders go after --models"),
-        (["--models", "nowhere", "nowhere"], "got nowhere twice"),
+        (["--models", "nowhere", "nowhere"], "nowhere twice"),
         (["--models", "a", "b", "--model", "c"], "has no meaning with --models"),
     ],
 )
@@ -77,6 +77,13 @@ def test_a_folder_of_a_model_that_does_not_exist_is_an_error(run: Run) -> None:
     result = run("reproduce", "table-1", *FEW, "--models", "nowhere")
     assert result.exit_code != 0
     assert "the folder nowhere does not exist" in result.stderr
+
+
+def test_one_model_is_not_counted_twice(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(SHIPPED)
+    result = run("reproduce", "table-1", *FEW, "--models", SHIPPED, tmp_path / "link")
+    assert result.exit_code == 2
+    assert "expected different folders" in result.stderr
 
 
 def test_as_published_has_no_other_settings(run: Run) -> None:

@@ -180,10 +180,13 @@ def test_a_closed_stderr_has_nothing_to_show(monkeypatch: pytest.MonkeyPatch) ->
         bar.epoch(EpochLog(1, 0.5, 0.9, 0.3, None, 1.0))
 
 
-def test_a_recipe_without_data_is_an_error(run: Run, tmp_path: Path) -> None:
-    result = run("train", "verb-number", "--recipe", "accurate", "--out", tmp_path / "run")
+@pytest.mark.parametrize(("option", "value"), [("--recipe", "accurate"), ("--teacher", "folder")])
+def test_options_that_need_data_are_errors_without(
+    run: Run, tmp_path: Path, option: str, value: str
+) -> None:
+    result = run("train", "verb-number", option, value, "--out", tmp_path / "run")
     assert result.exit_code == 2
-    assert "'--recipe': needs --data" in result.stderr
+    assert f"'{option}': needs --data" in result.stderr
     assert not (tmp_path / "run").exists()
 
 

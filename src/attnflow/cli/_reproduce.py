@@ -58,7 +58,7 @@ Models: TypeAlias = Annotated[
     ),
 ]
 # The folders after the first one of --models.
-More: TypeAlias = Annotated[list[Path] | None, typer.Argument(hidden=True)]
+More: TypeAlias = Annotated[list[Path] | None, typer.Argument(hidden=True, metavar="")]
 
 
 def _model_paths(models: Path | None, more: list[Path] | None) -> tuple[Path, ...]:
@@ -71,7 +71,10 @@ def _model_paths(models: Path | None, more: list[Path] | None) -> tuple[Path, ..
     for path in (models, *(more or [])):
         inside = [each for each in sorted(path.glob("*")) if paper.is_verb_number(each)]
         paths += inside if inside and not paper.is_verb_number(path) else [path]
-    if twice := next((path for path in paths if paths.count(path) > 1), None):
+    places = [path.resolve() for path in paths]  # links and relative paths may be one folder
+    if twice := next(
+        (p for p, place in zip(paths, places, strict=True) if places.count(place) > 1), None
+    ):
         raise wrong("--models", f"expected different folders, got {twice} twice")
     return tuple(paths)
 

@@ -49,7 +49,10 @@ def verb_number(
     ],
     data: Data = None,
     seed: Annotated[
-        int, typer.Option(min=0, help="Random seed of training; the splits do not depend on it.")
+        int,
+        typer.Option(
+            min=0, max=2**32 - 1, help="Random seed of training; the splits do not depend on it."
+        ),
     ] = 0,
     recipe: Annotated[
         Literal["paper", "accurate"] | None,
@@ -99,7 +102,7 @@ def verb_number(
     """
     given = {"seed": seed, "epochs": epochs, "attn_dropout": attention_dropout}
     settings = replace(
-        _recipe(recipe, data),
+        _recipe(recipe, data, teacher),
         **{name: value for name, value in given.items() if value is not None},
     )
     try:
@@ -124,10 +127,12 @@ def verb_number(
     _report(out, data, settings, result, as_json=as_json)
 
 
-def _recipe(name: str | None, data: Path | None) -> Recipe:
+def _recipe(name: str | None, data: Path | None, teacher: Path | None) -> Recipe:
     if data is None:
         if name is not None:
             raise wrong("--recipe", "needs --data")
+        if teacher is not None:
+            raise wrong("--teacher", "needs --data")
         return SMALL_RECIPE
     return ACCURATE_RECIPE if name == "accurate" else Recipe()
 

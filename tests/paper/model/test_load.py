@@ -1,5 +1,6 @@
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -131,3 +132,10 @@ def test_weights_that_are_missing_or_of_another_shape_are_an_input_error(folder:
     _ = path.write_bytes(b"cut off")
     with pytest.raises(InputError, match="does not contain the weights"):
         _ = paper.load(folder)
+
+
+@pytest.mark.parametrize("folder", [5, "a\0b", "\ud800"])
+def test_what_cannot_be_a_path_is_an_error(folder: Any) -> None:
+    for call in (paper.load, paper.load_splits, lambda f: paper.train(paper.Splits(), f)):
+        with pytest.raises(InputError, match="expected"):
+            _ = call(folder)

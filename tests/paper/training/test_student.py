@@ -207,6 +207,7 @@ def test_a_recipe_without_a_teacher_takes_none(complete: Path, tmp_path: Path) -
     ("change", "message"),
     [
         ({"attn_dropout": 1.0}, "attn_dropout must be at least 0 and below 1, got 1.0"),
+        ({"seed": 2**32}, "seed must be an integer up to 4294967295, got 4294967296"),
         ({"teacher_weight": 1.5}, "teacher_weight must be from 0 to 1, got 1.5"),
         ({"visible_padding": -1}, "visible_padding must be an integer >= 0, got -1"),
     ],

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from attnflow._internal.files import PathLike
+from attnflow._internal.files import PathLike, as_path
 from attnflow.errors import InputError
 from attnflow.paper.data._generate import generate
 from attnflow.paper.data._prefix import Prefix
@@ -98,7 +98,7 @@ def load_splits(folder: PathLike, *, seed: int = 0) -> Splits:
     seed
         Another seed gives other splits. The shipped model was trained on those of seed 0.
     """
-    folder = Path(folder)
+    folder = as_path(folder)
     for name in CORPUS:
         if _exists(folder / name):
             corpus = read_corpus(folder / name)
@@ -108,7 +108,8 @@ def load_splits(folder: PathLike, *, seed: int = 0) -> Splits:
     paths += [wiki / "wiki-dev.txt", wiki / "wiki-test.txt"]
     if missing := [str(path.relative_to(folder)) for path in paths if not _exists(path)]:
         is_folder = os.path.isdir(folder)  # noqa: PTH112 (False for a name that is too long)
-        problem = "lacks" if is_folder else "does not exist; expected a folder with"
+        missing_folder = "is a file" if _exists(folder) else "does not exist"
+        problem = "lacks" if is_folder else f"{missing_folder}; expected a folder with"
         raise InputError(
             f"the folder {folder} {problem} {', '.join(missing)}. The alternative is the authors' "
             f"complete file, {CORPUS[0]} or {CORPUS[1]}"

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from attnflow._internal.files import PathLike
+from attnflow._internal.files import PathLike, as_path
 from attnflow._internal.optional import require
 from attnflow.errors import InputError
 from attnflow.models import Loaded
@@ -44,7 +44,7 @@ def load(folder: PathLike | None = None) -> Loaded:
     'singular'
     """
     require_packages()
-    path = SHIPPED if folder is None else Path(folder)
+    path = SHIPPED if folder is None else as_path(folder)
     _check_files(path)
     config = _read_config(path)
     vocabulary = _read_vocabulary(path)
@@ -104,7 +104,7 @@ def _check_files(folder: Path) -> None:
             "this installation has no verb-number model; train one with attnflow train "
             "verb-number and pass its folder"
             if folder == SHIPPED
-            else f"the folder {folder} does not exist; check the path"
+            else f"{_problem(folder)}; check the path"
         )
     names = sorted(path.name for path in folder.iterdir())
     if missing := [name for name in (CONFIG, WORDS, WEIGHTS) if name not in names]:
@@ -113,6 +113,12 @@ def _check_files(folder: Path) -> None:
             f"the folder {folder} is not a verb-number model: it lacks {', '.join(missing)} and "
             f"contains {shown or 'nothing'}. Pass a folder that attnflow train verb-number wrote"
         )
+
+
+def _problem(path: Path) -> str:
+    if os.path.exists(path):  # noqa: PTH110 (False for a name that is too long)
+        return f"expected a folder, got the file {path}"
+    return f"the folder {path} does not exist"
 
 
 def _read_json(path: Path) -> Any:

@@ -9,6 +9,8 @@ from typing import Any
 from attnflow.errors import InputError
 from attnflow.paper.data import Augmentation
 
+_MAX_SEED = 2**32 - 1  # the seed of an epoch, computed from it, is an integer of 64 bits
+
 
 @dataclass(frozen=True, slots=True)
 class Mix:
@@ -112,6 +114,8 @@ class Recipe:
             value = getattr(self, name)
             if value < lowest:
                 raise InputError(f"{name} must be an integer >= {lowest}, got {value}")
+        if self.seed > _MAX_SEED:
+            raise InputError(f"seed must be an integer up to {_MAX_SEED}, got {self.seed}")
         for name in ("attn_dropout", "resid_dropout", "embd_dropout"):
             value = getattr(self, name)
             if not 0 <= value < 1:

@@ -20,7 +20,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attnflow._internal.files import PathLike
+from attnflow._internal.files import PathLike, as_path
 from attnflow.errors import InputError
 from attnflow.paper.data import Splits
 from attnflow.paper.model import (
@@ -105,7 +105,7 @@ def train(
     epoch. The same call resumes the run and ends with the same weights.
     """
     require_packages()
-    recipe, folder = recipe or Recipe(), Path(folder)
+    recipe, folder = recipe or Recipe(), as_path(folder)
     if not splits.train or not splits.validation:
         raise InputError(
             f"expected sentences for training and validation, got {len(splits.train)} and "
