@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
@@ -105,13 +104,8 @@ def table_1(
     sentences.
     """
     command = TableOptions(samples, data, model, _model_paths(models, more), seed, out, as_json)
-    command.table(
-        "Table 1: rank correlation with blank-out",
-        partial(
-            paper.agreement_table, measure="blank_out", replace=replace, as_published=as_published
-        ),
-        paper.TABLE_1,
-    )
+    title, settings = "Table 1: rank correlation with blank-out", {"replace": replace}
+    command.agreement(title, paper.TABLE_1, "blank_out", as_published=as_published, **settings)
 
 
 @app.command("table-2", cls=Command)
@@ -140,16 +134,8 @@ def table_2(
     sentences.
     """
     command = TableOptions(samples, data, model, _model_paths(models, more), seed, out, as_json)
-    command.table(
-        "Table 2: rank correlation with input gradients",
-        partial(
-            paper.agreement_table,
-            measure="input_gradient",
-            reduce=reduce,
-            as_published=as_published,
-        ),
-        paper.TABLE_2,
-    )
+    title, settings = "Table 2: rank correlation with input gradients", {"reduce": reduce}
+    command.agreement(title, paper.TABLE_2, "input_gradient", as_published=as_published, **settings)
 
 
 @app.command("gradient-sum", cls=Command)

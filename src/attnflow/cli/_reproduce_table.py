@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,10 @@ class TableOptions:
     seed: int
     out: Path | None
     as_json: bool
+
+    def agreement(self, title: str, published: Any, measure: str, **settings: Any) -> None:
+        """Compute Table 1 or 2, write it and print it."""
+        self.table(title, partial(paper.agreement_table, measure=measure, **settings), published)
 
     def table(
         self,
