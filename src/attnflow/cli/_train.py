@@ -129,10 +129,9 @@ def verb_number(
 
 def _recipe(name: str | None, data: Path | None, teacher: Path | None) -> Recipe:
     if data is None:
-        if name is not None:
-            raise wrong("--recipe", "needs --data")
-        if teacher is not None:
-            raise wrong("--teacher", "needs --data")
+        for option, value in (("--recipe", name), ("--teacher", teacher)):
+            if value is not None:
+                raise wrong(option, "needs --data")
         return SMALL_RECIPE
     return ACCURATE_RECIPE if name == "accurate" else Recipe()
 

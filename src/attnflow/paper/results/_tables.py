@@ -191,12 +191,11 @@ def over_models(tables: Mapping[str, LayerTable]) -> LayerTable:
                 f"{name} has {len(table.layers)}. Compare them one by one"
             )
         for key in {**first.settings, **table.settings}.keys() - {"seconds"}:
-            if table.settings.get(key) != first.settings.get(key):
+            expected, found = first.settings.get(key), table.settings.get(key)
+            if found != expected:
                 raise InputError(
-                    f"the tables must have the same settings: {key} is "
-                    f"{first.settings.get(key)!r} for {name_of_first}, "
-                    f"{table.settings.get(key)!r} for {name}. Compare them one by one, or choose "
-                    "the setting"
+                    f"the tables must have the same settings: {key} is {expected!r} for "
+                    f"{name_of_first}, {found!r} for {name}. Compare them one by one"
                 )
         seconds.update(cast("Any", table.settings.get("seconds", {})))
     settings = {**first.settings, "sentences": len(first.texts), "seconds": dict(seconds)}

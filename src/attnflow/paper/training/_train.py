@@ -135,13 +135,15 @@ def _start(
     """Return the state before the first step, or that of a checkpoint."""
     from attnflow.paper.training._loop import new_state  # noqa: PLC0415 - imports torch
 
+    model = None if teacher is None else teacher.model
+    checkpoint = read_checkpoint(path) if path.exists() else None
+    if checkpoint is not None:
+        checkpoint.check(recipe, run_digest(splits, model), threads)
     data = TrainingData.from_splits(splits)
     if teacher is not None:
         _check_vocabulary(teacher, data)
-    state = new_state(data, recipe, None if teacher is None else teacher.model)
-    if path.exists():
-        checkpoint = read_checkpoint(path)
-        checkpoint.check(recipe, run_digest(splits, state.teacher), threads)
+    state = new_state(data, recipe, model)
+    if checkpoint is not None:
         restore(state, checkpoint)
     return state
 
