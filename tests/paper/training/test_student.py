@@ -16,7 +16,7 @@ import torch
 from attnflow import InputError
 from attnflow.paper import Mix, Recipe, TrainingResult, generated_splits, load, train
 from attnflow.paper.training._dataset import TrainingData, batches
-from attnflow.paper.training._loop import TrainingModel, new_state
+from attnflow.paper.training._loop import TrainingModel, _regularization, new_state
 
 Run = Callable[..., TrainingResult]
 STUDENT = Recipe(epochs=2, batch_size=32, warmup_steps=5, mix=Mix(generated=20))
@@ -56,6 +56,25 @@ def test_the_penalty_is_the_sum_of_squares_of_all_matrices(data: TrainingData) -
     assert {"words.weight", "positions.weight", "classifier.weight"} <= matrices.keys()
     expected = sum(float((p.detach().double() ** 2).sum()) for p in matrices.values())
     assert model.squares().item() == pytest.approx(expected, rel=1e-5)
+
+
+def test_dropout_and_penalty_rise_over_the_given_share_of_steps(data: TrainingData) -> None:
+    recipe = replace(STUDENT, regularization_ramp=(0.2, 0.6))
+    strengths = [_regularization(step, 10, recipe) for step in range(10)]
+    assert strengths == pytest.approx([0, 0, 0, 0.25, 0.5, 0.75, 1, 1, 1, 1])
+    constant = replace(STUDENT, regularization_ramp=(0.0, 0.0))
+    assert [_regularization(step, 10, constant) for step in (0, 9)] == [1, 1]
+    model = new_state(data, recipe).model
+    model.set_dropout(recipe, 0.5)
+    found = [module.p for module in model.modules() if isinstance(module, torch.nn.Dropout)]
+    assert sorted(set(found)) == pytest.approx([0.1, 0.2, 0.3])  # of 0.2, 0.4 and 0.6
+    assert len(found) == 1 + 3 * model.model.config.n_layer
+
+
+@pytest.mark.parametrize("ramp", [(-0.1, 0.5), (0.5, 0.4), (0.5, 1.1)])
+def test_a_ramp_outside_the_run_is_an_error(ramp: tuple[float, float]) -> None:
+    with pytest.raises(InputError, match="two shares of all steps in ascending order"):
+        _ = replace(STUDENT, regularization_ramp=ramp)
 
 
 def test_initial_matrices_are_truncated_at_two_standard_deviations(data: TrainingData) -> None:

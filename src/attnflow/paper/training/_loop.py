@@ -73,6 +73,13 @@ class TrainingModel(nn.Module):
         matrices = [p for p in self.model.parameters() if p.ndim > 1]
         return torch.stack([matrix.square().sum() for matrix in matrices]).sum()
 
+    def set_dropout(self, recipe: Recipe, strength: float) -> None:
+        """Set the probabilities of dropout to those of the recipe times `strength`."""
+        self.model.drop.p = strength * recipe.embd_dropout
+        for block in cast("Any", self.model.blocks):
+            block.attn.attn_dropout.p = strength * recipe.attn_dropout
+            block.attn.resid_dropout.p = block.mlp.dropout.p = strength * recipe.resid_dropout
+
 
 def new_state(
     data: TrainingData, recipe: Recipe, teacher: nn.Module | None = None
@@ -130,11 +137,13 @@ def run_epoch(
     for ids, mask, labels in itertools.islice(padded, progress.steps, None):
         for group in state.optimizer.param_groups:
             group["lr"] = _learning_rate(state.step, state.total_steps, recipe)
+        strength = _regularization(state.step, state.total_steps, recipe)
+        state.model.set_dropout(recipe, strength)
         teacher = _probabilities(state.teacher, ids, mask)
         loss, mlm_loss, correct = state.model.losses(ids, mask, labels, recipe, teacher)
         total_loss = loss + recipe.mlm_weight * mlm_loss
-        if recipe.l2_penalty:
-            total_loss = total_loss + recipe.l2_penalty * state.model.squares()
+        if recipe.l2_penalty * strength:
+            total_loss = total_loss + recipe.l2_penalty * strength * state.model.squares()
         state.optimizer.zero_grad()
         _ = total_loss.backward()
         _ = nn.utils.clip_grad_norm_(weights, _MAX_GRAD_NORM)
@@ -182,6 +191,12 @@ def _learning_rate(step: int, total_steps: int, recipe: Recipe) -> float:
     warmup = (step + 1) / max(recipe.warmup_steps, 1)
     cooldown = (total_steps - step) / max(recipe.cooldown_ratio * total_steps, 1)
     return recipe.learning_rate * max(min(1.0, warmup, cooldown), _MIN_LR_RATIO)
+
+
+def _regularization(step: int, total_steps: int, recipe: Recipe) -> float:
+    """Return the factor of dropout and of the L2 penalty."""
+    start, end = (share * total_steps for share in recipe.regularization_ramp)
+    return float(step >= end) or max((step - start) / (end - start), 0.0)
 
 
 class TrainingInterruptedError(KeyboardInterrupt):

@@ -58,6 +58,10 @@ class Recipe:
     weight_decay, l2_penalty
         Decoupled weight decay of matrices; factor of the sum of squares of all matrices, embeddings
         included, in the loss.
+    regularization_ramp
+        Two shares of all steps: dropout and the L2 penalty are zero up to the first, rise linearly,
+        and have their full values from the second on. With full values from the first step, the
+        penalty shrinks the feed-forward parts to zero before they have learnt anything.
     label_smoothing
         Of the loss with respect to the labels.
     teacher_weight
@@ -98,6 +102,7 @@ class Recipe:
     embd_dropout: float = 0.2
     weight_decay: float = 0.0
     l2_penalty: float = 1e-4
+    regularization_ramp: tuple[float, float] = (0.15, 0.4)
     label_smoothing: float = 0.0
     teacher_weight: float = 0.9
     visible_padding: int = 8
@@ -120,6 +125,12 @@ class Recipe:
             value = getattr(self, name)
             if not 0 <= value < 1:
                 raise InputError(f"{name} must be at least 0 and below 1, got {value}")
+        start, end = self.regularization_ramp
+        if not 0 <= start <= end <= 1:
+            raise InputError(
+                "regularization_ramp must be two shares of all steps in ascending order, got "
+                f"{self.regularization_ramp}"
+            )
         if not 0 <= self.teacher_weight <= 1:
             raise InputError(f"teacher_weight must be from 0 to 1, got {self.teacher_weight}")
 
@@ -137,6 +148,7 @@ ACCURATE_RECIPE = Recipe(
     embd_dropout=0.1,
     weight_decay=0.05,
     l2_penalty=0.0,
+    regularization_ramp=(0.0, 0.0),
     label_smoothing=0.05,
     teacher_weight=0.0,
     visible_padding=0,
