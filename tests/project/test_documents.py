@@ -206,6 +206,7 @@ def test_architecture_is_short_and_names_every_module_and_package() -> None:
     modules = set(re.findall(r"`([\w/]+\.py)`", architecture))
     assert [m for m in modules if not any(folder.glob(f"**/{m}"))] == []
     assert len(architecture.splitlines()) <= 120
+    assert max(map(len, architecture.splitlines())) <= 120
 
 
 def test_every_install_that_may_bring_torch_is_constrained() -> None:
