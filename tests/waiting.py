@@ -7,9 +7,12 @@ from collections.abc import Callable
 SECONDS = 60
 
 
-def until(true: Callable[[], bool], *, what: str = "a condition") -> None:
-    """Return as soon as a condition is true; fail if it is not within a minute."""
+def until(true: Callable[[], bool], *, what: str = "a condition", every: float = 0.01) -> None:
+    """Return as soon as a condition is true, which is looked at `every` so many seconds.
+
+    A condition that is not true within a minute is a failure.
+    """
     end = time.monotonic() + SECONDS
     while not true():
         assert time.monotonic() < end, f"waited {SECONDS} seconds for {what}"
-        time.sleep(0.005)
+        time.sleep(every)
