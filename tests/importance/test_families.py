@@ -115,6 +115,7 @@ def test_any_position_can_be_selected(family: str):
     model = model_of(family)
     found = input_gradient(model, tokenizer(), TEXT, position=3, reduce="norm")
     assert found.settings["position"] == 3
+    assert len(found.values) == N
     if family in WRITERS:
         assert not found.values[4:].any(), "a causal model does not look ahead"
         assert found.values[:4].all()

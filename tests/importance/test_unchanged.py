@@ -76,7 +76,9 @@ def test_it_does_not_matter_whether_gradients_are_on(method: str, outside: Any):
 def test_a_model_with_frozen_weights_has_gradients_all_the_same():
     model = new_model("bert").requires_grad_(False)
     ask = METHODS["input_gradient"]
-    assert ask(model, tokenizer(), text_for("bert")).values.all()
+    values = ask(model, tokenizer(), text_for("bert")).values
+    assert values.shape == (9,)
+    assert values.all()
 
 
 class HalfwayError(Exception):
@@ -112,6 +114,7 @@ def test_hooks_of_the_caller_are_called():
     expected = ask(model, tokenizer(), text_for("bert"), score="logit", target=0, reduce="input")
     _ = model.get_input_embeddings().register_forward_hook(lambda *a: 2 * a[2])
     found = ask(model, tokenizer(), text_for("bert"), score="logit", target=0, reduce="input")
+    assert found.values.shape == expected.values.shape == (9,)
     assert (found.values != expected.values).all()
 
 

@@ -231,7 +231,7 @@ def test_a_plain_module_that_fails_in_layer_3_is_as_it_was(kind: str, way: str):
     with pytest.raises(LayerThreeError):
         _ = WAYS[way](model, X)
     assert state(model) == before
-    # Nothing listens any more: the function gives what it gives by itself.
+    # No hook is left: the function gives what it gives by itself.
     q = torch.ones(1, 1, 2, 4)
     assert nn.functional.scaled_dot_product_attention(q, q, q).shape == q.shape
 
