@@ -235,7 +235,7 @@ def test_steps_are_reported_up_to_the_last(verb_number: Loaded, page: bool) -> N
     assert reports[0] == JobProgress(state="working")  # how many steps there are is not known yet
     steps = 2 + 7 + 3  # attention and gradient; tokens; methods
     assert {each.total for each in reports[1:]} == {steps + page}
-    # What comes before blank-out is reported again at its begin, and its tokens go in one batch; the
+    # What comes before blank-out is reported again at its begin, and its tokens are one batch; the
     # page is the last step, and its own work is reported while it is under way.
     counts = [each.done for each in reports[1:]]
     assert counts[:7] == [1, 1, 8, 9, 10, 11, 12]
