@@ -54,7 +54,7 @@ def in_steps(layers: Layers, bits: int) -> tuple[Layers, float]:
 
 
 def _integer_solve(layers: Layers, bits: int, solve: Callable[..., int]) -> Solve:
-    """A solver that wants integers, on the graph in whole steps; unbounded is told by the value."""
+    """A solver of integers, on the graph in whole steps; the value shows an unbounded flow."""
     rounded, step = in_steps(layers, bits)
     tails, heads, capacities = _edges(rounded)
     bounded, total = _bounded(capacities)

@@ -32,7 +32,7 @@ def attention(n: int = 4, dtype: Any = np.float32) -> af.Attention:
 
 
 @pytest.mark.parametrize(
-    ("came", "kept"),
+    ("given", "kept"),
     [
         (np.float32, np.float32),
         (np.float64, np.float64),
@@ -44,8 +44,8 @@ def attention(n: int = 4, dtype: Any = np.float32) -> af.Attention:
         (np.bool, np.float64),
     ],
 )
-def test_number_types_are_kept_or_widened(came: Any, kept: Any):
-    array = checks.as_floats(np.array([1, 0], dtype=came), "weights")
+def test_number_types_are_kept_or_widened(given: Any, kept: Any):
+    array = checks.as_floats(np.array([1, 0], dtype=given), "weights")
     assert array.dtype == kept
     assert array.dtype.isnative
     assert array.tolist() == [1.0, 0.0]

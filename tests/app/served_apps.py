@@ -1,8 +1,7 @@
-"""An app behind a real server in this process, a model that waits, and waiting for either."""
+"""An app behind a real server in this process, and a model that waits."""
 
 import threading
-import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,14 +12,7 @@ import uvicorn
 from attnflow.models import Loaded
 from attnflow.view.app import Limits, create_app
 from attnflow.view.app._serve import bind_socket, server_config
-
-
-def until(true: Callable[[], bool]) -> None:
-    """Wait until something is so; a test fails where it is not within 30 seconds."""
-    end = time.monotonic() + 30
-    while not true():
-        assert time.monotonic() < end, "waited for 30 seconds"
-        time.sleep(0.01)
+from waiting import SECONDS, until
 
 
 @dataclass
@@ -36,7 +28,7 @@ class Gated:
         def wait(*_: Any) -> None:
             self.begun += 1
             if self.begun > self.free:
-                assert self.gate.wait(60), "nobody opened the gate"
+                assert self.gate.wait(SECONDS), "nobody opened the gate"
 
         _ = self.loaded.model.register_forward_hook(wait)
 

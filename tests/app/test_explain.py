@@ -230,25 +230,25 @@ def test_a_stream_reports_progress_and_then_the_same_answer(client: Client) -> N
 @pytest.mark.parametrize("page", [False, True])
 def test_steps_are_reported_up_to_the_last(verb_number: Loaded, page: bool) -> None:
     question = ExplainRequest.model_validate({"model": "verb-number", "text": TEXT, "page": page})
-    told: list[JobProgress] = []
-    _ = compute(question, verb_number, Limits(), told.append)
-    assert told[0] == JobProgress(state="working")  # how many steps there are is not known yet
+    reports: list[JobProgress] = []
+    _ = compute(question, verb_number, Limits(), reports.append)
+    assert reports[0] == JobProgress(state="working")  # how many steps there are is not known yet
     steps = 2 + 7 + 3  # attention and gradient; tokens; methods
-    assert {each.total for each in told[1:]} == {steps + page}
-    # What comes before blank-out is told again at its begin, and its tokens go in one batch; the
-    # page is the last step, and its own work is told while it is under way.
-    counts = [each.done for each in told[1:]]
+    assert {each.total for each in reports[1:]} == {steps + page}
+    # What comes before blank-out is reported again at its begin, and its tokens are one batch; the
+    # page is the last step, and its own work is reported while it is under way.
+    counts = [each.done for each in reports[1:]]
     assert counts[:7] == [1, 1, 8, 9, 10, 11, 12]
     assert (set(counts[7:]) == {steps}) == page
 
 
 def test_a_page_is_not_computed_for_a_cancelled_job(verb_number: Loaded) -> None:
     question = ExplainRequest.model_validate({"model": "verb-number", "text": TEXT, "page": True})
-    told: list[JobProgress] = []
+    reports: list[JobProgress] = []
 
     def report(progress: JobProgress) -> None:
-        told.append(progress)
-        if [each.done for each in told].count(12) == 2:
+        reports.append(progress)
+        if [each.done for each in reports].count(12) == 2:
             raise JobCancelled
 
     with pytest.raises(JobCancelled):

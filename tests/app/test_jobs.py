@@ -9,10 +9,10 @@ from typing import Any
 import httpx2
 import pytest
 from fastapi.testclient import TestClient
-from served_apps import until
 
 from attnflow.models import Loaded
 from attnflow.view.app._cache import Cache
+from waiting import until
 
 Client = Callable[..., TestClient]
 TEXT = "the key to the cabinets"

@@ -19,11 +19,11 @@ class Tab:
         self.page = self.context.new_page()
         self.wrong: list[str] = []
         self.page.on("pageerror", lambda error: self.wrong.append(str(error)))
-        # Scripts, styles and pictures that the policy forbids are told here too.
-        self.page.on("console", self._heard)
+        # Scripts, styles and pictures that the policy forbids are reported here too.
+        self.page.on("console", self._on_console)
         self.page.on("dialog", lambda dialog: (self.wrong.append("a dialog"), dialog.dismiss()))
 
-    def _heard(self, message: Any) -> None:
+    def _on_console(self, message: Any) -> None:
         if message.type in ("error", "warning"):
             self.wrong.append(message.text)
 

@@ -30,8 +30,8 @@ def test_segment_rollout_reports_the_memory_of_the_call_and_of_the_process(
     peak = part._measure("rollout", 64)
     assert 0 <= peak.call < peak.process
     assert peak.seconds > 0
-    told = {("sdpa", "64"): (10, 100, 1), ("rollout", "64"): (30, 120, 2)}
-    monkeypatch.setattr(timing, "in_new_process", lambda _, *run: told.get(run, (50, 200, 3)))
+    measured = {("sdpa", "64"): (10, 100, 1), ("rollout", "64"): (30, 120, 2)}
+    monkeypatch.setattr(timing, "in_new_process", lambda _, *run: measured.get(run, (50, 200, 3)))
     found = part.section(plan.QUICK)
     beside = found.findings[0].beside
     assert "10 MB for the call (3.00 times), 100 MB for the process (1.20 times)" in beside
@@ -56,11 +56,11 @@ def test_the_papers_tables_report_their_time_and_the_share_of_rollout_and_flow(
     part, plan = map(benchmarks, ("paper_tables", "plan"))
     run = part._run("table-2", 3)
     assert run.seconds > sum(run.parts.values()) > 0
-    told = {
+    measured = {
         "table-1": part.Run(6.0, {"blank_out": 3.0, "rollout": 0.5, "flow": 0.5}),
         "table-2": part.Run(4.0, {"input_gradient": 1.0, "rollout": 0.5, "flow": 0.5}),
     }
-    monkeypatch.setattr(part, "_run", lambda table, _samples: told[table])
+    monkeypatch.setattr(part, "_run", lambda table, _samples: measured[table])
     (finding,) = part.section(plan.QUICK).findings
     assert finding.attnflow == "10.0 s for both"
     assert finding.beside == "20% of it in rollout and flow"

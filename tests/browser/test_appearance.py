@@ -163,9 +163,9 @@ def test_a_token_is_never_markup(view: Any, shown: str) -> None:
 def test_the_heat_map_has_a_row_for_each_layer(view: Any, attention: Any) -> None:
     seen = view(attention, state="view=heatmap&query=2")
     texts = seen.panel("rollout").locator("svg text").all_text_contents()
-    wanted = af.rollout(attention).scores[:, 2]
+    expected = af.rollout(attention).scores[:, 2]
     numbers = [text for text in texts if text[:2] == "0."]
-    assert numbers[:9] == [f"{score:.2f}" for score in wanted[0]]
+    assert numbers[:9] == [f"{score:.2f}" for score in expected[0]]
     assert len(numbers) == 4 * 9
     seen.page.get_by_role("slider", name="Layer").fill("0")
     seen.settled()

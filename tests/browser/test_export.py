@@ -41,7 +41,7 @@ def test_svg_is_a_complete_picture_with_the_tokens(view: Any, attention: Any, sh
     name, content = _saved(seen, "SVG")
     assert name == f"attnflow-{shown}-layer-2.svg"
     svg = _read(seen, content)
-    assert set(svg["names"]) <= {"svg", "g", "line", "circle", "rect", "text"}
+    assert {"svg", "text"} <= set(svg["names"]) <= {"svg", "g", "line", "circle", "rect", "text"}
     texts = svg["texts"]
     assert {"Raw attention", "Attention rollout", "Attention flow"} <= set(texts)
     assert "Layer 2, position 0 [CLS] · residual 0.5" in texts
@@ -74,7 +74,7 @@ def test_svg_holds_tokens_that_look_like_markup_as_text(view: Any) -> None:
     weights = np.full((1, 1, 4, 4), 0.25)
     seen = view(af.Attention(weights, tokens), state="view=heatmap")
     svg = _read(seen, _saved(seen, "SVG")[1])
-    assert set(svg["names"]) <= {"svg", "g", "line", "circle", "rect", "text"}
+    assert {"svg", "text"} <= set(svg["names"]) <= {"svg", "g", "line", "circle", "rect", "text"}
     assert any(text.startswith("</script>") for text in svg["texts"])
     assert "&amp;" in svg["texts"]
 

@@ -90,13 +90,13 @@ def test_a_pinned_pair_shows_its_flow_and_its_cut(view: Any, attention: Any) -> 
     seen = view(attention)
     seen.click("flow", 3, 5, N)
     seen.click("flow", 0, 2, N)
-    wanted = af.max_flow(attention, source=(3, 5), sink=2)
-    assert f"Flow {wanted.value:.3f} = cut {wanted.cut_value:.3f}." in seen.notes("flow")
+    expected = af.max_flow(attention, source=(3, 5), sink=2)
+    assert f"Flow {expected.value:.3f} = cut {expected.cut_value:.3f}." in seen.notes("flow")
     lines = seen.lines("flow")
     crossing = sum(
         int((weights[above][:, ~below] > 0).sum())
         for weights, above, below in zip(
-            attention.graph().layers, wanted.cut[1:], wanted.cut[:-1], strict=True
+            attention.graph().layers, expected.cut[1:], expected.cut[:-1], strict=True
         )
     )
     # There may be several minimum cuts, and each is a proof; most graphs have one.

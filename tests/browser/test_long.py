@@ -71,8 +71,8 @@ def test_numbers_of_a_long_text_are_those_of_python(
     view: Any, html: str, long: af.Attention
 ) -> None:
     seen = view(html, state="layer=9&query=300")
-    wanted = af.rollout(long, layers=9, queries=300).scores[0, 0]
-    assert np.allclose(seen.column("Attention rollout"), wanted, rtol=0, atol=1e-4)
+    expected = af.rollout(long, layers=9, queries=300).scores[0, 0]
+    assert np.allclose(seen.column("Attention rollout"), expected, rtol=0, atol=1e-4)
 
 
 def test_the_file_is_not_much_more_than_its_weights(html: str) -> None:

@@ -21,8 +21,8 @@ def test_scores_of_a_position_are_those_of_python(
     view: Any, attention: Any, close: Any, title: str, layer: int, query: int
 ) -> None:
     seen = view(attention, state=f"layer={layer}&query={query}")
-    wanted = METHODS[title](attention).row(layer, query)
-    assert close(seen.column(title), wanted)
+    expected = METHODS[title](attention).row(layer, query)
+    assert close(seen.column(title), expected)
 
 
 @pytest.mark.parametrize("title", METHODS)
@@ -30,8 +30,8 @@ def test_a_head_alone_stands_at_the_layer_that_attends(
     view: Any, attention: Any, close: Any, title: str
 ) -> None:
     seen = view(attention, state="layer=3&query=2&head=1")
-    wanted = METHODS[title](attention, head=1).row(3, 2)
-    assert close(seen.column(title), wanted)
+    expected = METHODS[title](attention, head=1).row(3, 2)
+    assert close(seen.column(title), expected)
 
 
 @pytest.mark.parametrize("title", ["Attention rollout", "Attention flow"])
@@ -39,8 +39,8 @@ def test_another_residual_gives_another_graph(
     view: Any, attention: Any, close: Any, title: str
 ) -> None:
     seen = view(attention, state="layer=4&query=1&residual=0.25")
-    wanted = METHODS[title](attention.graph(residual=0.25)).row(4, 1)
-    assert close(seen.column(title), wanted)
+    expected = METHODS[title](attention.graph(residual=0.25)).row(4, 1)
+    assert close(seen.column(title), expected)
 
 
 @pytest.mark.parametrize("title", METHODS)
@@ -48,10 +48,10 @@ def test_words_are_merged_as_python_merges_them(
     view: Any, attention: Any, close: Any, title: str
 ) -> None:
     seen = view(attention, state="layer=4&query=3&words=1")
-    wanted = METHODS[title](attention).to_words()
-    word = wanted.tokens.index("keys")
-    assert [row[1] for row in seen.table()[1]] == list(wanted.tokens)
-    assert close(seen.column(title), wanted.row(4, word))
+    expected = METHODS[title](attention).to_words()
+    word = expected.tokens.index("keys")
+    assert [row[1] for row in seen.table()[1]] == list(expected.tokens)
+    assert close(seen.column(title), expected.row(4, word))
 
 
 def test_rows_can_be_made_to_sum_to_one(view: Any, attention: Any, close: Any) -> None:
@@ -86,9 +86,9 @@ def test_maximum_flows_have_their_certificates(modules: Any, family: Any, certif
             }""",
             [sent, list(graph.sizes), source, sink],
         )
-        wanted = af.max_flow(graph, source=(graph.n_layers, source), sink=sink)
-        assert np.isclose(found["alone"], wanted.value, rtol=1e-9, atol=1e-12)
-        if wanted.value == np.inf:
+        expected = af.max_flow(graph, source=(graph.n_layers, source), sink=sink)
+        assert np.isclose(found["alone"], expected.value, rtol=1e-9, atol=1e-12)
+        if expected.value == np.inf:
             assert found["value"] == np.inf
             continue
         flows = zip(found["flows"], graph.layers, strict=True)
@@ -99,7 +99,7 @@ def test_maximum_flows_have_their_certificates(modules: Any, family: Any, certif
             cut_value=found["cutValue"],
         )  # fmt: skip
         certify(graph.layers, solved, (graph.n_layers, source), sink)
-        assert np.isclose(solved.value, wanted.value, rtol=1e-9, atol=1e-12)
+        assert np.isclose(solved.value, expected.value, rtol=1e-9, atol=1e-12)
 
 
 def test_the_strongest_edges_are_the_strongest(modules: Any) -> None:

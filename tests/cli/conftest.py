@@ -51,7 +51,7 @@ def _on_terminal(
     while True:
         try:
             part = os.read(leader, 4096)
-        except OSError:  # the end, as Linux tells it
+        except OSError:  # the end, as Linux reports it
             break
         if not part:
             break

@@ -210,7 +210,7 @@ def test_a_file_is_read_without_its_last_line_break(
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         (None, "text.txt does not exist"),
         (b"", "text.txt is empty"),
@@ -219,14 +219,14 @@ def test_a_file_is_read_without_its_last_line_break(
     ],
 )
 def test_a_file_that_holds_no_text_is_an_error(
-    run: Run, saved: Callable[[str], Path], tmp_path: Path, content: bytes | None, told: str
+    run: Run, saved: Callable[[str], Path], tmp_path: Path, content: bytes | None, message: str
 ) -> None:
     if content is not None:
         _ = (tmp_path / "text.txt").write_bytes(content)
     out = tmp_path / "attention.npz"
     result = run("attend", saved("bert"), "--file", tmp_path / "text.txt", "--out", out)
     assert result.exit_code == 1
-    assert told in result.stderr
+    assert message in result.stderr
     assert not out.exists()
 
 

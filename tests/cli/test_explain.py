@@ -52,10 +52,10 @@ def test_the_numbers_are_those_of_the_library(run: Run) -> None:
     attention = attend(shipped.model, shipped.tokenizer, TEXT)
     for name, method in (("raw", af.raw), ("rollout", af.rollout), ("flow", af.flow)):
         expected = method(attention, layers=[6], queries=[0]).scores[0, 0]
-        assert document["scores"][name] == expected.tolist()
+        assert document["scores"][name] == pytest.approx(expected.tolist(), rel=0, abs=1e-6)
     for name, method in (("blank_out", blank_out), ("input_gradient", input_gradient)):
         expected = method(shipped.model, shipped.tokenizer, TEXT).values
-        assert document["importance"][name] == expected.tolist()
+        assert document["importance"][name] == pytest.approx(expected.tolist(), rel=0, abs=1e-6)
 
 
 def test_correlations_are_those_of_scipy(run: Run) -> None:
@@ -179,7 +179,7 @@ def test_text_comes_from_a_file_too(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "told"),
+    ("arguments", "code", "message"),
     [
         ([], 2, "expected one of TEXT"),
         ([TEXT, "--file", "x.txt"], 2, "expected one of TEXT"),
@@ -196,10 +196,10 @@ def test_text_comes_from_a_file_too(run: Run, tmp_path: Path) -> None:
         (["word " * 100], 1, "--truncate"),
     ],
 )
-def test_bad_input_is_one_line(run: Run, arguments: list[str], code: int, told: str) -> None:
+def test_bad_input_is_one_line(run: Run, arguments: list[str], code: int, message: str) -> None:
     result = run("explain", *arguments)
     assert result.exit_code == code
-    assert told in result.stderr
+    assert message in result.stderr
     assert "Traceback" not in result.stderr
     assert result.stdout == ""
 

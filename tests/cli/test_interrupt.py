@@ -4,23 +4,30 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
+from waiting import until
+
 COMMAND = [str(Path(sys.executable).with_name("attnflow"))]
 MODULE = [sys.executable, "-m", "attnflow"]
-# As the entry points, but it says when Ctrl-C is handled. What comes earlier is the start of the
-# interpreter, which no program can handle.
+# As the entry points, but it says when so many audit events have come since Ctrl-C is handled: a
+# measure of how far the program is, however fast the machine. What comes earlier is the start of
+# the interpreter, which no program can handle.
 READY = [
     sys.executable,
     "-c",
     """
-import sys
+import os, sys
 from attnflow.cli import _interrupt, main
-handle = _interrupt.handle_ctrl_c
-_interrupt.handle_ctrl_c = lambda: (handle(), print("ready", flush=True))
+handle, left = _interrupt.handle_ctrl_c, int(sys.argv.pop(1))
+def count(*_):
+    global left
+    if left == 0:
+        os.write(1, b"ready\\n")
+    left -= 1
+_interrupt.handle_ctrl_c = lambda: (handle(), sys.addaudithook(count))
 main()
 """,
 ]
@@ -42,17 +49,18 @@ def _check_interrupted(process: "subprocess.Popen[str]") -> None:
     assert [line for line in lines[:-1] if not line.startswith("attention flow: starting; ")] == []
 
 
-# Chosen: importing takes up to a second, and compiling half a minute from there, so that the
-# command has not ended after the longest of these times.
-@pytest.mark.parametrize("seconds", [0.0, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.5, 0.8, 1.2, 1.8, 2.5])
+# Chosen: importing has some ten thousand events, and compiling a hundred thousand from there, so
+# that the command has not ended after the most of these.
+@pytest.mark.parametrize(
+    "events", [0, 30, 100, 300, 1000, 2000, 3500, 5000, 7000, 10_000, 20_000, 30_000]
+)
 def test_ctrl_c_at_any_time_gives_130_and_one_line(
-    attention_file: Path, tmp_path: Path, seconds: float
+    attention_file: Path, tmp_path: Path, events: int
 ) -> None:
-    command = [*READY, "compute", str(attention_file), "--method", "flow"]
+    command = [*READY, str(events), "compute", str(attention_file), "--method", "flow"]
     with _start(command, tmp_path / "cache") as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
-        time.sleep(seconds)
         process.send_signal(signal.SIGINT)
         _check_interrupted(process)
 
@@ -64,9 +72,11 @@ def test_ctrl_c_while_numpy_is_imported_gives_130_and_one_line(
 ) -> None:
     command = [*command, "compute", str(attention_file), "--method", "flow"]
     with _start(command, tmp_path / "cache") as process:
-        while "_multiarray_umath" not in Path(f"/proc/{process.pid}/maps").read_text():
-            assert process.poll() is None
-            time.sleep(0.001)
+        maps = Path(f"/proc/{process.pid}/maps")
+        until(
+            lambda: process.poll() is not None or "_multiarray_umath" in maps.read_text(),
+            every=0.001,
+        )
         process.send_signal(signal.SIGINT)
         _check_interrupted(process)
 
@@ -77,12 +87,12 @@ def test_ctrl_c_while_numpy_is_imported_gives_130_and_one_line(
         "try: signal.raise_signal(2)\nexcept BaseException: pass",
         "try: signal.raise_signal(2)\nexcept BaseException: raise RuntimeError('compiled')",
         "try: signal.raise_signal(2)\nexcept BaseException: raise af.InputError('wrong')",
-        "class Late:\n    def __del__(self): signal.raise_signal(2)\nLate(); time.sleep(30)",
+        "class Late:\n    def __del__(self): signal.raise_signal(2)\nLate()\nwhile True: pass",
     ],
 )
 def test_ctrl_c_is_not_swallowed(swallowing: str) -> None:
     code = f"""
-import signal, sys, time
+import signal, sys
 import attnflow as af
 from attnflow.cli import _compute, main
 def swallow(*_, **__):
@@ -101,7 +111,7 @@ main()
 def test_a_program_in_the_background_ignores_ctrl_c(attention_file: Path) -> None:
     # As a shell starts it with &.
     ignoring = ["/bin/sh", "-c", 'trap "" INT; exec "$@"', "sh"]
-    command = [*ignoring, *READY, "compute", str(attention_file), "--method", "raw"]
+    command = [*ignoring, *READY, "0", "compute", str(attention_file), "--method", "raw"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"ready\n"

@@ -38,6 +38,7 @@ def test_help_names_the_command_that_installs_what_is_needed(run: Run, command: 
 def test_the_help_on_out_names_everything_in_the_file(run: Run) -> None:
     shown = " ".join(run("compute", "--help").stdout.split())
     result = af.TokenAttention(np.ones((1, 1, 1)), ["a"], [1], [0], "raw")
+    assert {"scores", "tokens"} <= set(result.__slots__)
     assert all(name in shown for name in result.__slots__)
 
 

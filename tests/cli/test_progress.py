@@ -6,53 +6,72 @@ from collections.abc import Callable
 import pytest
 
 OnTerminal = Callable[..., str]
+# The bar or the line comes from a timer. `wait_shown` returns when it has come, and `wait_timer`
+# when it has come or is cancelled: nothing depends on how long the steps take.
 WORK = """
-import time
-from attnflow.cli._progress import progress_bar
-with progress_bar("attention flow", bar_after={after}, line_after={after}) as progress:
-    time.sleep({silent})
-    for done in range(4):
-        progress(done, 4)
-        time.sleep({step})
+import threading
+from attnflow.cli import _progress
+later, shown = _progress._later, threading.Event()
+def later_and_note(seconds, action):
+    return later(seconds, lambda: (action(), shown.set()))
+def wait_shown():
+    assert shown.wait(60)
+def wait_timer():
+    for thread in threading.enumerate():
+        if isinstance(thread, threading.Timer):
+            thread.join()
+_progress._later = later_and_note
+with _progress.progress_bar("attention flow", bar_after={after}, line_after={after}) as progress:
+    {steps}
 """
 SIZE = {**os.environ, "COLUMNS": "80", "TERM": "xterm"}
+SOON, NEVER = 0.01, 3600.0  # seconds
+# Long enough that the first step is over before, and what a test takes that finds no fault with it.
+AFTER_THE_FIRST_STEP = 10.0
 
 
-def _work(*, after: float, silent: float, step: float = 0.05) -> list[str]:
-    return [sys.executable, "-c", WORK.format(after=after, silent=silent, step=step)]
+def _work(after: float, *steps: str) -> list[str]:
+    return [sys.executable, "-c", WORK.format(after=after, steps="; ".join(steps))]
 
 
 def test_a_bar_appears_on_a_terminal_when_work_takes_long(on_terminal: OnTerminal) -> None:
-    shown = on_terminal(_work(after=0.01, silent=0.0), stream="stderr", env=SIZE)
+    work = _work(SOON, "progress(0, 4)", "wait_shown()", "progress(1, 4)")
+    shown = on_terminal(work, stream="stderr", env=SIZE)
     assert "attention flow" in shown
-    assert "%" in shown
+    assert "25%" in shown
 
 
 def test_until_the_first_report_the_bar_says_what_may_take_so_long(
     on_terminal: OnTerminal,
 ) -> None:
-    shown = on_terminal(_work(after=0.01, silent=1), stream="stderr", env=SIZE)
+    work = _work(SOON, "wait_shown()", "progress(0, 4)")
+    shown = on_terminal(work, stream="stderr", env=SIZE)
     assert "starting (the first run compiles)" in shown
     assert shown.index("starting") < shown.index("attention flow")
 
 
 def test_no_bar_appears_when_work_is_quick(on_terminal: OnTerminal) -> None:
-    assert on_terminal(_work(after=30, silent=0.0), stream="stderr", env=SIZE) == ""
+    work = _work(NEVER, "progress(0, 4)", "progress(3, 4)")
+    assert on_terminal(work, stream="stderr", env=SIZE) == ""
 
 
 @pytest.mark.parametrize(
-    ("after", "silent", "step", "written"),
+    ("after", "steps", "written"),
     [
-        (0.1, 2, 0, "attention flow: starting; the first run after installing compiles"),
-        (1, 0, 0.3, ""),  # the work goes on after that, but it has begun to report
-        (30, 0, 0, ""),
+        (
+            SOON,
+            ["wait_shown()", "progress(0, 4)"],
+            "attention flow: starting; the first run after installing compiles",
+        ),
+        # The work goes on after that, but it has begun to report.
+        (AFTER_THE_FIRST_STEP, ["progress(0, 4)", "wait_timer()", "progress(1, 4)"], ""),
+        (NEVER, ["progress(0, 4)"], ""),
     ],
 )
 def test_without_a_terminal_a_line_reports_a_long_start(
-    after: float, silent: float, step: float, written: str
+    after: float, steps: list[str], written: str
 ) -> None:
-    command = _work(after=after, silent=silent, step=step)
-    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    result = subprocess.run(_work(after, *steps), capture_output=True, text=True, check=True)
     assert result.stderr.count("\n") == bool(written)
     assert result.stderr.startswith(written)
     assert result.stdout == ""

@@ -54,6 +54,7 @@ def test_several_models_are_averaged(run: Run, tmp_path: Path) -> None:
         assert document["models"] == [str(a), str(b)]
         assert document["sentences"] == 5
         assert document["source"].endswith("mean ± standard deviation over 2 models")
+        assert document["rows"].keys() == alone["rows"].keys() != set()
         for name, row in document["rows"].items():  # the models are the same
             assert row["mean"] == pytest.approx(alone["rows"][name]["mean"])
             assert row["std"] == pytest.approx([0.0] * 6, abs=1e-9)

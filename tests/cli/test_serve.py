@@ -21,13 +21,22 @@ from strict_python import STRICT_PYTHON
 
 Run = Callable[..., Result]
 TEXT = "the key to the cabinets"
-# The program, with a model whose passes take a second.
+# The program, with a model whose second pass lasts until Ctrl-C has arrived.
 SLOW = """
-import sys, time
+import sys, threading
 from attnflow import paper
 from attnflow.cli import _serve, main
+from attnflow.view.app._jobs import Jobs
+close, closed, passes = Jobs.close, threading.Event(), []
+def close_and_note(jobs):
+    close(jobs)
+    closed.set()
+def wait(*_):
+    passes.append(1)
+    assert len(passes) == 1 or closed.wait(60)
+Jobs.close = close_and_note
 slow = paper.load()
-_ = slow.model.register_forward_hook(lambda *_: time.sleep(1))
+_ = slow.model.register_forward_hook(wait)
 _serve.loaded_model = lambda *_: slow
 sys.argv[0] = "attnflow"
 main()
@@ -75,7 +84,7 @@ def test_the_app_answers_and_ctrl_c_ends_it() -> None:
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=30)
         assert process.returncode == 130
-        # Loading tells that it takes long, where it does.
+        # Loading reports that it takes long, where it does.
         assert errors.removeprefix("loading verb-number: loading the model\n") == "interrupted\n"
 
 

@@ -1,8 +1,8 @@
 import json
 import os
+import select
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +11,7 @@ import pytest
 
 import attnflow as af
 from attnflow.types import random_attention
+from waiting import until
 
 OnTerminal = Callable[..., str]
 COMMAND = Path(sys.executable).with_name("attnflow")
@@ -57,12 +58,22 @@ def test_a_token_that_the_terminal_cannot_show_is_spelled_out(tmp_path: Path) ->
 @UNBUFFERED
 def test_a_slow_reader_gets_everything(long_output: list[str | Path], unbuffered: str) -> None:
     environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
-    with subprocess.Popen(long_output, stdout=subprocess.PIPE, env=environment) as process:
-        assert process.stdout is not None
-        parts: list[bytes] = []
-        while part := os.read(process.stdout.fileno(), 16384):
-            parts.append(part)
-            time.sleep(0.01)
+    reader, writer = os.pipe()
+    process = subprocess.Popen(long_output, stdout=writer, env=environment)
+
+    def full_or_ended() -> bool:
+        return process.poll() is not None or not select.select([], [writer], [], 0)[1]
+
+    parts: list[bytes] = []
+    until(full_or_ended)
+    while process.poll() is None:  # a little is read each time that the command has to wait
+        parts.append(os.read(reader, 16384))
+        until(full_or_ended)
+    assert len(parts) > 1, "the command had to wait"
+    os.close(writer)
+    while part := os.read(reader, 16384):
+        parts.append(part)
+    os.close(reader)
     assert process.returncode == 0
     assert np.shape(json.loads(b"".join(parts))["scores"]) == (2, 64, 64)
 

@@ -207,7 +207,7 @@ def test_options_about_an_answer_that_there_is_none_of_are_an_error(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "told"),
+    ("arguments", "code", "message"),
     [
         ([], 2, "--out"),
         (["--out", "page.html"], 2, "expected one of TEXT, FILE"),
@@ -239,7 +239,7 @@ def test_bad_input_is_one_line_and_writes_nothing(
     run: Run,
     arguments: list[str],
     code: int,
-    told: str,
+    message: str,
     tmp_path: Path,
     attention_file: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -252,7 +252,7 @@ def test_bad_input_is_one_line_and_writes_nothing(
     before = sorted(tmp_path.iterdir())
     result = run("view", *arguments)
     assert result.exit_code == code, result.output
-    assert told in result.stderr
+    assert message in result.stderr
     assert "Traceback" not in result.stderr
     assert result.stdout == ""
     assert sorted(tmp_path.iterdir()) == before

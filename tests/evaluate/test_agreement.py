@@ -38,13 +38,16 @@ def test_the_default_query_is_the_position_whose_output_is_read(
     scores = method(random_attention(3, 2, 6, seed=1, tokens=[*"abcdef"], causal=causal))
     importance = Importance([3, 1, 4, 0, 5, 9], [*"abcdef"], "blank_out", settings)
     expected = agreement(scores, importance, query=read)
+    assert expected.shape == (3,)
     assert np.array_equal(agreement(scores, importance), expected, equal_nan=True)
 
 
 def test_a_single_query_needs_no_choice(attention: af.Attention) -> None:
     importance = Importance(np.arange(6.0), attention.tokens, "blank_out")
     every, one = af.raw(attention), af.raw(attention, queries=[4])
-    assert np.array_equal(agreement(one, importance), agreement(every, importance, query=4))
+    expected = agreement(every, importance, query=4)
+    assert expected.shape == (3,)
+    assert np.array_equal(agreement(one, importance), expected)
 
 
 def test_a_read_position_that_was_not_computed_is_an_error(attention: af.Attention) -> None:
@@ -63,7 +66,9 @@ def test_positions_that_count_tokens_choose_no_word(attention: af.Attention) -> 
 
 def test_importance_without_a_difference_is_undefined(attention: af.Attention) -> None:
     importance = Importance(np.ones(6), attention.tokens, "blank_out")
-    assert np.isnan(agreement(af.raw(attention), importance)).all()
+    found = agreement(af.raw(attention), importance)
+    assert found.shape == (3,)
+    assert np.isnan(found).all()
 
 
 def test_importance_of_another_text_is_an_error(attention: af.Attention) -> None:

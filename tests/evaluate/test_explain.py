@@ -10,6 +10,7 @@ import attnflow as af
 from attnflow import paper
 from attnflow.evaluate import explain
 from attnflow.models import Loaded
+from close_results import assert_close
 
 TEXT = "the key to the cabinets"
 SMALL: dict[str, Any] = {"vocab_size": 10_000, "pad_token_id": 0}
@@ -80,7 +81,7 @@ def test_notebooks_show_every_token(shipped: Loaded) -> None:
 def test_the_scores_are_rows_of_the_attention_that_is_kept(shipped: Loaded) -> None:
     found = explain(shipped.model, shipped.tokenizer, TEXT, layer=3)
     again = af.rollout(found.attention, layers=3, queries=0)
-    assert again == found.scores["rollout"]
+    assert_close(again, found.scores["rollout"], atol=1e-12)
 
 
 @pytest.mark.parametrize("methods", [("raw", "rollout", "flow"), ("raw",)])

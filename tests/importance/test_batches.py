@@ -87,6 +87,7 @@ def test_the_size_of_a_batch_changes_nothing(method: str, size: int):
     expected, found = (
         ask(model, tokenizer(), TEXTS, **more) for more in ({}, {"batch_size": size})
     )
+    assert len(found) == len(TEXTS)
     for one, other in zip(expected, found, strict=True):
         np.testing.assert_allclose(one.values, other.values, rtol=1e-9, atol=1e-13)
 

@@ -111,6 +111,7 @@ def test_the_model_decides_and_not_the_other_texts(normed: bool):
         for number, found in zip(order, input_gradient(model, None, rows[order]), strict=True):
             assert found.settings == alone[number].settings
             np.testing.assert_allclose(found.values, alone[number].values, rtol=1e-12)
+            assert found.values.shape == (3,)
             assert found.values.all(), "rounding is not importance"
 
 
@@ -159,6 +160,7 @@ def test_families_behind_a_layer_norm_have_a_norm_and_no_sum(family: str, dtype:
 def test_models_without_layer_norm_have_sums(family: str, dtype: torch.dtype):
     found = input_gradient(copy.deepcopy(model_of(family)).to(dtype), tokenizer(), TEXT)
     assert found.settings["reduce"] == "sum"
+    assert found.values.shape == (9,)
     assert found.values.all()
 
 

@@ -54,6 +54,7 @@ def test_a_wrong_value_ends_the_program_with_the_graph(
 def test_a_graph_of_a_seed_is_always_the_same():
     for number in range(len(fuzz_flow.FAMILIES)):
         first, again = (fuzz_flow.graph(5, number) for _ in range(2))
+        assert len(first) == len(again) > 0
         assert all(map(np.array_equal, first, again))
 
 

@@ -161,6 +161,7 @@ def test_a_flow_is_rounded_up_to_what_source_and_sink_allow_only_if_it_nearly_is
     chain = [np.ones((1, 1)) for _ in range(8)]
     chain[1] *= 1 - off
     scores = af.flow(af.AttentionGraph(chain)).scores[2:, 0, 0]
+    assert scores.shape == (6,)
     if is_rounded:
         assert (scores == 1.0).all()
     else:

@@ -13,8 +13,10 @@ def _flow_of_all_layers(
 ) -> dict[int, NDArray[np.float64]]:
     g = af.AttentionGraph(layers)
     numbers = range(onto + 1, g.n_layers + 1)
+    assert len(numbers) > 0, "there is no layer to compare"
     if len({g.sizes[number] for number in numbers}) == 1:
         t = af.flow(g, onto=onto, **options)
+        assert t.layers == tuple(numbers)
         return dict(zip(t.layers, t.scores, strict=True))
     return {number: af.flow(g, layers=number, onto=onto, **options).scores[0] for number in numbers}
 

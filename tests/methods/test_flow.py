@@ -45,6 +45,7 @@ def test_a_single_head_stands_on_the_fused_layers_below(queries: Any):
     fused, alone = A.graph().layers, A.graph(head=1).tops
     assert alone is not None
     t = af.flow(A, head=1, queries=queries)
+    assert t.layers == tuple(range(1, A.n_layers + 1))
     for layer, scores in zip(t.layers, t.scores, strict=True):
         below = af.AttentionGraph([*fused[: layer - 1], alone[layer - 1]])
         expected = af.flow(below, layers=layer, queries=queries).scores[0]
@@ -55,6 +56,7 @@ def test_a_single_head_alone_flows_onto_a_layer_of_hidden_embeddings(fast: Solve
     fused, alone = A.graph().layers, A.graph(head=2).tops
     assert alone is not None
     scores = af.flow(A, head=2, onto=1, layers=4).scores[0]
+    assert scores.size > 0
     solve = fast([*fused[:3], alone[3]])
     for i, j in np.ndindex(scores.shape):
         assert scores[i, j] == pytest.approx(solve((4, i), (1, j)), rel=0, abs=1e-9)

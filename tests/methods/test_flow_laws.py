@@ -171,7 +171,7 @@ def test_the_number_of_threads_does_not_change_a_bit_of_deep_attention(n_tokens:
 
 
 def test_the_number_of_threads_does_not_change_a_bit_of_rows_that_are_nearly_equal():
-    # Values within 1e-12 of each other are told apart, or not, in the same way by every thread.
+    # Values within 1e-12 of each other are distinguished, or not, in the same way by every thread.
     for seed in range(200):
         rng = np.random.default_rng(seed)
         n, n_layers = int(rng.integers(3, 8)), int(rng.integers(7, 13))

@@ -178,6 +178,8 @@ def test_the_single_head_of_a_graph_is_its_top_layer(certify: Certify):
 def test_attention_is_taken_by_its_graph():
     m, n = (af.max_flow(x, source=(4, 1), sink=2) for x in (A, A.graph()))
     assert m.value == n.value
+    assert len(m.flows) == len(n.flows) == A.n_layers
+    assert len(m.cut) == len(n.cut) == A.n_layers + 1
     assert all(map(np.array_equal, m.flows, n.flows))
     assert all(map(np.array_equal, m.cut, n.cut))
 
@@ -191,6 +193,8 @@ def test_numbers_of_numpy_are_taken():
 def test_the_same_pair_gives_the_same_bits_again():
     m, n = (af.max_flow(A, source=(4, 0), sink=5) for _ in range(2))
     assert m.value == n.value
+    assert len(m.flows) == len(n.flows) == A.n_layers
+    assert len(m.cut) == len(n.cut) == A.n_layers + 1
     assert all(map(np.array_equal, m.flows, n.flows))
     assert all(map(np.array_equal, m.cut, n.cut))
 

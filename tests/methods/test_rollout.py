@@ -62,6 +62,7 @@ def test_a_single_head_stands_on_the_fused_layers_below(queries: Any):
     t = af.rollout(A, head=1, queries=queries)
     below = products(A.graph().layers)
     rows = slice(None) if queries is None else queries
+    assert t.layers == tuple(range(1, A.n_layers + 1))
     for layer, scores in zip(t.layers, t.scores, strict=True):
         alone = A.weights[layer - 1, 1].astype(np.float64)
         alone = 0.5 * alone / alone.sum(-1, keepdims=True) + 0.5 * np.eye(6)

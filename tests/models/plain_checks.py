@@ -22,8 +22,8 @@ def assert_found(found: Any, expected: torch.Tensor) -> None:
     """One result for each example of `expected` (layer, example, head, query, key)."""
     assert len(found) == expected.shape[1]
     for example, attention in enumerate(found):
-        wanted = expected[:, example].numpy()
-        np.testing.assert_allclose(attention.weights, wanted, rtol=0, atol=1e-6)
+        weights = expected[:, example].numpy()
+        np.testing.assert_allclose(attention.weights, weights, rtol=0, atol=1e-6)
         assert attention.tokens == tuple(map(str, range(expected.shape[-1])))
 
 
@@ -32,6 +32,7 @@ def assert_rolls_out(model: Any, inputs: Any) -> None:
     attention = attend(model, None, inputs)
     averaged = attend(model, None, inputs, heads="mean")
     rolled = rollout_segments(model, None, inputs)
+    assert len(rolled) > 0
     for a, m, r in zip(attention, averaged, rolled, strict=True):
         np.testing.assert_allclose(r.scores, af.rollout(a).scores, rtol=0, atol=1e-5)
         np.testing.assert_allclose(r.scores, af.rollout(m).scores, rtol=0, atol=1e-5)

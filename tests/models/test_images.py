@@ -28,7 +28,7 @@ PREFIX = {
     "dinov2-with-registers": ("[CLS]", "[REG1]", "[REG2]", "[REG3]", "[REG4]"),
     "clip-vision": ("[CLS]",),
 }
-# Rows and columns of patches; what the model is told so that it takes an image of that size.
+# Rows and columns of patches; what the model gets so that it takes an image of that size.
 WIDE = {
     "vit": {"interpolate_pos_encoding": True},
     "deit": {"interpolate_pos_encoding": True},
@@ -121,7 +121,7 @@ def test_special_positions_after_the_patches_are_not_taken_for_a_prefix():
 
 def test_a_known_family_with_other_positions_has_no_grid():
     fields = {"pixel_values": torch.zeros(1, 3, 32, 32)}
-    for count in (15, 16, 18):  # one class token and 16 patches are wanted
+    for count in (15, 16, 18):  # expected: one class token and 16 patches
         tokens, origin = name_positions(small_model("vit"), fields, Positions(), count)
         assert (tokens, origin) == (tuple(map(str, range(count))), None)
 

@@ -65,6 +65,7 @@ def test_heads_are_multiplied_some_at_a_time_with_their_own_masks(
 def test_rollout_in_the_pass_is_the_rollout_of_the_matrices(family: str, residual: float):
     model, inputs = small_model(family), inputs_for(family, batch=2)
     found = rollout_segments(model, None, inputs, residual=residual)
+    assert len(found) == 2
     for mine, attention in zip(found, attend(model, None, inputs), strict=True):
         expected = af.rollout(attention.graph(residual=residual))
         np.testing.assert_allclose(mine.scores, expected.scores, **CLOSE)

@@ -11,6 +11,7 @@ from small_models import attend, hf, new_model, small_model
 from small_tokenizers import InPython, byte_level, metaspace, word_piece
 
 import attnflow as af
+from close_results import assert_close
 
 TEXT = "The cat's  night,\nold café! 東京 👍🏽"
 
@@ -99,7 +100,7 @@ def test_a_processor_has_a_tokenizer_inside():
         tokenizer = word_piece()
 
     found = attend(small_model("bert"), Processor(), "the cat")
-    assert found == attend(small_model("bert"), word_piece(), "the cat")
+    assert_close(found, attend(small_model("bert"), word_piece(), "the cat"))
 
 
 @pytest.mark.parametrize(
@@ -121,7 +122,7 @@ def test_a_text_cut_off_keeps_its_end_token_and_its_characters(
     assert found.origin.spans[1:3] in (((0, 3), (4, 7)), ((4, 7), (8, 11)), ((3, 4), (4, 7)))
     # What is not too long is not cut.
     short = attend(model, tokenizer, "the cat", truncate=True)
-    assert short == attend(model, tokenizer, "the cat")
+    assert_close(short, attend(model, tokenizer, "the cat"))
 
 
 def test_the_real_tokenizer_of_a_real_model_is_read():

@@ -1,7 +1,7 @@
 """`attend` and `rollout_segments` leave a model as it was, also if the pass fails half-way."""
 
 import copy
-import time
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -13,8 +13,11 @@ from plain_modules import DropoutViT, FunctionViT, MultiheadEncoder
 from small_models import FAMILIES, attend, hf, inputs_for, new_model, rollout_segments, small_model
 from torch import nn
 from torch.backends import mha
+from waiting_threads import SharedPasses
 
 import attnflow as af
+from close_results import assert_close
+from waiting import SECONDS
 
 WAYS: dict[str, Callable[[Any, Any], Any]] = {
     "attend": lambda model, inputs: attend(model, None, inputs),
@@ -45,7 +48,7 @@ def test_a_pretrained_model_is_as_it_was(family: str, way: str):
     before, expected = copy.deepcopy(state(model)), output(model, inputs)
     _ = WAYS[way](model, inputs)
     assert state(model) == before
-    assert torch.equal(output(model, inputs), expected)
+    torch.testing.assert_close(output(model, inputs), expected)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -55,7 +58,7 @@ def test_a_plain_module_is_as_it_was(kind: str, way: str):
     before, expected = copy.deepcopy(state(model)), output(model, X)
     _ = WAYS[way](model, X)
     assert state(model) == before
-    assert torch.equal(output(model, X), expected)
+    torch.testing.assert_close(output(model, X), expected)
 
 
 @pytest.mark.parametrize("implementation", ["eager", "sdpa", "flex_attention"])
@@ -80,7 +83,7 @@ def test_modules_in_training_stay_in_training_one_by_one(family: str):
     for way in WAYS.values():
         _ = way(model, inputs_for(family))
         assert state(model) == before
-    assert attend(model, None, inputs_for(family)) == expected, "dropout was on"
+    assert_close(attend(model, None, inputs_for(family)), expected)  # without dropout
 
 
 @pytest.mark.parametrize("kind", PLAIN)
@@ -88,7 +91,7 @@ def test_plain_modules_in_training_run_without_dropout_and_stay_in_training(kind
     model = PLAIN[kind]()
     expected = attend(model.eval(), None, X)
     _ = model.train()
-    assert attend(model, None, X) == expected
+    assert_close(attend(model, None, X), expected)
     assert all(module.training for module in model.modules())
 
 
@@ -114,15 +117,16 @@ def test_a_model_can_be_trained_afterwards(family: str):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_threads_that_share_a_model_take_turns(way: str):
+def test_threads_that_share_a_model_take_turns(way: str, monkeypatch: pytest.MonkeyPatch):
     model, inputs = new_model("bert").train(), inputs_for("bert")
     before, expected = copy.deepcopy(state(model)), WAYS[way](model, inputs)
-    # So slow that all are under way at a time, if they may.
-    _ = model.encoder.layer[1].register_forward_pre_hook(lambda *_: time.sleep(0.02))
+    passes = SharedPasses(4, monkeypatch)
+    passes.wait_in([model.encoder.layer[1]])
     hooked = copy.deepcopy(state(model))
-    with ThreadPoolExecutor(4) as threads:
-        found = list(threads.map(lambda _: WAYS[way](model, inputs), range(4)))
-    assert found == [expected] * 4
+    found = passes.run(lambda _: WAYS[way](model, inputs))
+    for each in found:
+        assert_close(each, expected)
+    assert (len(found), passes.most) == (4, 1)
     assert state(model) == hooked
     assert hooked["implementations"] == before["implementations"]
 
@@ -147,16 +151,18 @@ def sharing(what: str) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("what", ["config", "sub-config", "submodule", "module"])
-def test_threads_over_models_that_share_a_config_or_a_module(what: str, way: str):
+def test_threads_over_models_that_share_a_config_or_a_module(
+    what: str, way: str, monkeypatch: pytest.MonkeyPatch
+):
     pair = sharing(what)
     expected = [WAYS[way](model, inputs) for model, inputs in pair]
-    for module in {module for model, _ in pair for module in model.train().modules()}:
-        # So slow that passes end at different times, if they may overlap.
-        _ = module.register_forward_pre_hook(lambda *_: time.sleep(0.0005))
+    passes = SharedPasses(8, monkeypatch)
+    passes.wait_in({module for model, _ in pair for module in model.train().modules()})
     before = [copy.deepcopy(state(model)) for model, _ in pair]
-    with ThreadPoolExecutor(4) as threads:
-        found = list(threads.map(lambda number: WAYS[way](*pair[number % 2]), range(8)))
-    assert found == expected * 4
+    found = passes.run(lambda number: WAYS[way](*pair[number % 2]))
+    for number, each in enumerate(found):
+        assert_close(each, expected[number % 2])
+    assert (len(found), passes.most) == (8, 1)
     assert [state(model) for model, _ in pair] == before
 
 
@@ -164,13 +170,25 @@ def test_threads_leave_the_stance_of_compiled_code_as_it_was():
     import torch._dynamo.eval_frame as dynamo
 
     before = dynamo._stance.stance
-    pair = [MultiheadEncoder(), MultiheadEncoder()]
-    # The first pass ends while the second is under way.
-    delays = iter([0.1, 0.3])
-    for model in pair:
-        _ = model.register_forward_pre_hook(lambda *_: time.sleep(next(delays)))
-    with ThreadPoolExecutor(2) as threads:
-        _ = list(threads.map(lambda model: attend(model, None, X), pair))
+    first, second = MultiheadEncoder(), MultiheadEncoder()
+    first_begun, second_begun, first_ended = (threading.Event() for _ in range(3))
+
+    def in_first(*_: Any) -> None:
+        first_begun.set()
+        assert second_begun.wait(SECONDS)
+
+    def in_second(*_: Any) -> None:
+        second_begun.set()
+        assert first_ended.wait(SECONDS)
+
+    _ = first.register_forward_pre_hook(in_first)
+    _ = second.register_forward_pre_hook(in_second)
+    with ThreadPoolExecutor(1) as thread:
+        running = thread.submit(attend, first, None, X)
+        running.add_done_callback(lambda _: first_ended.set())
+        assert first_begun.wait(SECONDS)
+        found = attend(second, None, X)
+        assert (len(found), len(running.result())) == (2, 2)
     assert dynamo._stance.stance == before
 
 
@@ -213,7 +231,7 @@ def test_a_plain_module_that_fails_in_layer_3_is_as_it_was(kind: str, way: str):
     with pytest.raises(LayerThreeError):
         _ = WAYS[way](model, X)
     assert state(model) == before
-    # Nothing listens any more: the function gives what it gives by itself.
+    # No hook is left: the function gives what it gives by itself.
     q = torch.ones(1, 1, 2, 4)
     assert nn.functional.scaled_dot_product_attention(q, q, q).shape == q.shape
 

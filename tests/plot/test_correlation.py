@@ -52,7 +52,7 @@ def test_published_numbers_are_dashed(table: LayerTable) -> None:
 
 
 @pytest.mark.parametrize(
-    ("published", "told"),
+    ("published", "message"),
     [
         (5, "published must be a mapping .* got 5"),
         ("x", "published must be a mapping .* got 'x'"),
@@ -63,9 +63,9 @@ def test_published_numbers_are_dashed(table: LayerTable) -> None:
     ],
 )
 def test_published_numbers_that_do_not_fit_raise_an_error(
-    table: LayerTable, published: object, told: str
+    table: LayerTable, published: object, message: str
 ) -> None:
-    with pytest.raises(af.InputError, match=told):
+    with pytest.raises(af.InputError, match=message):
         _ = plot.correlation(table, published=published)
     assert plt.get_fignums() == []
 

@@ -1,4 +1,4 @@
-"""What callers of any picture may pass, and what is told before a figure is made."""
+"""What callers of any picture may pass, and the errors raised before a figure is made."""
 
 from typing import Any
 
@@ -49,7 +49,7 @@ SINGLE = ["graph", "heatmap", "max_flow", "image", "correlation"]
 
 
 @pytest.mark.parametrize(
-    ("name", "settings", "told"),
+    ("name", "settings", "message"),
     [
         *((name, {"title": 5}, r"title must be a str.* got 5 \(int\)") for name in TITLED),
         ("correlation", {"label": 5}, r"label must be a str.* got 5 \(int\)"),
@@ -68,9 +68,9 @@ SINGLE = ["graph", "heatmap", "max_flow", "image", "correlation"]
     ],
 )
 def test_bad_settings_raise_an_error_before_a_figure_is_made(
-    attention: af.Attention, name: str, settings: dict[str, Any], told: str
+    attention: af.Attention, name: str, settings: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(af.InputError, match=told):
+    with pytest.raises(af.InputError, match=message):
         _ = _draw(name, attention, **settings)
     assert plt.get_fignums() == []
 

@@ -55,13 +55,13 @@ def test_saturated_layers_have_a_star() -> None:
 
 def test_the_scale_says_what_it_is_of(attention: af.Attention) -> None:
     t = af.flow(attention, queries=0)
-    for shown, told in [
+    for shown, label in [
         (af.raw(attention, queries=0), "attention"),
         (af.rollout(attention, queries=0), "share"),
         (t, "flow"),
         (t.normalized(), "share of flow"),
     ]:
-        assert plot.heatmap(shown).get_figure().axes[1].get_ylabel() == told
+        assert plot.heatmap(shown).get_figure().axes[1].get_ylabel() == label
 
 
 def test_a_colour_bar_is_drawn_unless_it_is_switched_off(attention: af.Attention) -> None:
@@ -83,8 +83,8 @@ def test_infinite_scores_are_as_dark_as_the_largest() -> None:
 def test_methods_stand_side_by_side_as_shares(attention: af.Attention) -> None:
     panels = plot.compare(attention, view="heatmap", query=3)
     for ax, method in zip(panels, (af.raw, af.rollout, af.flow), strict=True):
-        wanted = method(attention).normalized().scores[:, 3]
-        assert np.allclose(ax.images[0].get_array(), wanted)
+        expected = method(attention).normalized().scores[:, 3]
+        assert np.allclose(ax.images[0].get_array(), expected)
     flow = panels[2].images[0].get_array()
     assert not np.allclose(flow, af.flow(attention).scores[:, 3])  # which is above its shares
     scales = panels[0].get_figure().axes[3:]

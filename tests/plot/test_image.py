@@ -59,7 +59,7 @@ def test_an_image_of_pillow_is_a_picture(seen: af.TokenAttention) -> None:
 
 
 @pytest.mark.parametrize(
-    ("picture", "told"),
+    ("picture", "message"),
     [
         (np.zeros((3, 40, 60)), r"transpose\(1, 2, 0\)"),
         (np.zeros((4,)), "shape"),
@@ -70,9 +70,9 @@ def test_an_image_of_pillow_is_a_picture(seen: af.TokenAttention) -> None:
     ],
 )
 def test_an_invalid_picture_raises_an_error(
-    seen: af.TokenAttention, picture: Any, told: str
+    seen: af.TokenAttention, picture: Any, message: str
 ) -> None:
-    with pytest.raises(af.InputError, match=told):
+    with pytest.raises(af.InputError, match=message):
         _ = plot.image(seen, picture)
 
 

@@ -42,15 +42,17 @@ def test_edges_of_the_cut_are_all_there_and_crossed(
     g = attention.graph()
     m = af.max_flow(g, source=source, sink=sink, onto=onto)
     ax = plot.max_flow(g, m)
-    wanted = _cut_edges(g, m, onto, source[0])
-    assert wanted
-    assert _ends(_part(ax, "cut")) == wanted
+    expected = _cut_edges(g, m, onto, source[0])
+    assert expected
+    assert _ends(_part(ax, "cut")) == expected
     bars = _part(ax, "cut bars").get_segments()
-    assert len(bars) == len(wanted)
+    assert len(bars) == len(expected)
     # Each bar lies on its edge: the middle of it is a point of some edge of the cut.
     for bar in bars:
         x, y = bar.mean(axis=0)
-        on = [abs(x - (x2 + (x1 - x2) * (y - y2) / (y1 - y2))) < 1e-9 for x1, y1, x2, y2 in wanted]
+        on = [
+            abs(x - (x2 + (x1 - x2) * (y - y2) / (y1 - y2))) < 1e-9 for x1, y1, x2, y2 in expected
+        ]
         assert any(on)
 
 

@@ -93,6 +93,7 @@ def test_names_never_overlap(count: int, name: str) -> None:
         figure.canvas.draw()
         labels = ax.get_xticklabels()
         boxes = [label.get_window_extent() for label in labels]
+        assert len(boxes) > 1
         # Slanted ones may lie beside each other: there the distance of the lines counts.
         slanted = labels[0].get_rotation() == 45
         for left, right in pairwise(boxes):
@@ -150,6 +151,7 @@ def test_panels_side_by_side_have_names_that_do_not_overlap() -> None:
     for settings in ({}, {"view": "heatmap", "query": 0}):
         panels = plot.compare(a, **settings)
         panels[0].get_figure().canvas.draw()
+        assert len(panels) == 3
         for ax in panels:
             boxes = [label.get_window_extent() for label in ax.get_xticklabels()]
             assert len(boxes) > 1

@@ -58,8 +58,8 @@ def test_numbers_below_the_bars_do_not_overlap(views: list[af.TokenAttention]) -
 def test_each_panel_says_what_its_numbers_are(views: list[af.TokenAttention]) -> None:
     settings: dict[str, Any] = {"candidates": ["author", "saw"], "probabilities": ODDS}
     _, *panels = plot.pronoun(*views, views[2].normalized(), **settings)
-    told = ["attention", "share", "flow", "share of flow"]
-    assert [ax.get_xlabel() for ax in panels] == told
+    labels = ["attention", "share", "flow", "share of flow"]
+    assert [ax.get_xlabel() for ax in panels] == labels
 
 
 def test_a_pronoun_has_the_colour_of_its_candidate(views: list[af.TokenAttention]) -> None:
@@ -84,7 +84,7 @@ def test_given_axes_are_used_and_the_title_is_their_figures(
 
 
 @pytest.mark.parametrize(
-    ("changed", "told"),
+    ("changed", "message"),
     [
         ({"candidates": ["author", "Sara"]}, "'Sara' is not among the tokens"),
         ({"candidates": ["author"]}, "two different words"),
@@ -106,10 +106,10 @@ def test_given_axes_are_used_and_the_title_is_their_figures(
     ],
 )
 def test_bad_input_raises_an_error(
-    views: list[af.TokenAttention], changed: dict[str, Any], told: str
+    views: list[af.TokenAttention], changed: dict[str, Any], message: str
 ) -> None:
     settings: dict[str, Any] = {"candidates": ["author", "saw"], "probabilities": ODDS} | changed
-    with pytest.raises(af.InputError, match=told):
+    with pytest.raises(af.InputError, match=message):
         _ = plot.pronoun(*views, **settings)
     with pytest.raises(af.InputError, match="got nothing"):
         _ = plot.pronoun(**settings)

@@ -1,4 +1,4 @@
-"""`save`: files for papers; and what is told where matplotlib is missing."""
+"""`save`: files for papers; and the error where matplotlib is missing."""
 
 import importlib.util
 import re

@@ -31,5 +31,6 @@ def own_attentions(model: Any, inputs: Mapping[str, Any]) -> dict[str, NDArray[n
 
 def _stacked(layers: Iterable[Any]) -> NDArray[np.float32]:
     each = [weights.numpy() for weights in layers]
-    assert all(len(weights) == 1 for weights in each), "a batch of one is wanted"
+    assert len(each) > 0
+    assert all(len(weights) == 1 for weights in each), "expected a batch of one"
     return np.concatenate(each)

@@ -147,7 +147,7 @@ def test_the_program_prints_a_row_for_each_layer(real: Load):
 # ---- the table in docs/atom-mapping.md -------------------------------------------------------
 
 
-def _told() -> dict[str, list[str]]:
+def _documented() -> dict[str, list[str]]:
     """The rows of the table that is kept, by their first cell."""
     text = (ROOT / "docs" / "atom-mapping.md").read_text(encoding="utf-8")
     rows = [line.strip("|").split("|") for line in text.splitlines() if line.startswith("|")]
@@ -167,7 +167,7 @@ def test_raw_attention_and_rollout_are_as_in_the_table(real: Load):
     for place, layer in enumerate(layers):
         parts = [part for count in counts.values() for part in (count.among_all, count.among_same)]
         shares = " ".join(f"{part[place] / total:.0%}" for part in parts)
-        assert_same_but_for_rounding(shares, " ".join(_told()[str(layer)][:4]))
+        assert_same_but_for_rounding(shares, " ".join(_documented()[str(layer)][:4]))
 
 
 @pytest.mark.real  # flow of all layers takes half a minute or more

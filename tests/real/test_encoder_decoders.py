@@ -95,6 +95,7 @@ def _cut_down(attention: af.EncoderDecoderAttention) -> af.EncoderDecoderAttenti
 
 def _assert_feasible(graph: af.AttentionGraph, found: Any, source: int, sink: int) -> None:
     """No flow above a capacity, nothing lost on the way, and all of it from source to sink."""
+    assert len(found.flows) == graph.n_layers > 0
     for flow, capacity in zip(found.flows, graph.layers, strict=True):
         assert flow.min() >= 0
         assert (flow <= capacity + 1e-9).all()

@@ -46,6 +46,7 @@ def test_a_weight_that_the_model_does_not_want_is_an_error_unless_it_is_named(tm
 def test_weights_by_name_fill_the_model_or_are_an_error():
     weights = BertModel(SMALL).state_dict()
     filled = from_weights(BertModel(SMALL), weights)
+    assert filled.state_dict().keys() == weights.keys() != set()
     assert all(torch.equal(w, weights[name]) for name, w in filled.state_dict().items())
     removed = weights.pop("pooler.dense.bias")
     with pytest.raises(ValueError, match=r"not in the file: \['pooler.dense.bias'\]"):

@@ -20,6 +20,7 @@ def test_smollm2_resolves_a_pronoun(real: Load, parent: str, likely: str) -> Non
     with torch.no_grad():
         logits = model(**tokenizer(found.text, return_tensors="pt")).logits[0, -1]
     odds = logits.double().softmax(-1)
+    assert found.probabilities.keys() == {"his", "her"}
     for pronoun, p in found.probabilities.items():
         (number,) = tokenizer.encode(f" {pronoun}", add_special_tokens=False)
         assert p == pytest.approx(float(odds[number]), rel=1e-3)

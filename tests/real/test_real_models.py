@@ -101,11 +101,13 @@ def test_whisper_detects_silence(real: Load):
 @pytest.mark.real
 def test_whisper_takes_white_noise_for_running_water(real: Load):
     model, _ = real("whisper")
-    heard = model.get_encoder()(hiss())
+    encoded = model.get_encoder()(hiss())
     said = [START, NO_TIMES]
     while said[-1] != END and len(said) < 10:
         ids = torch.tensor([said])
-        said.append(int(model(encoder_outputs=heard, decoder_input_ids=ids).logits[0, -1].argmax()))
+        said.append(
+            int(model(encoder_outputs=encoded, decoder_input_ids=ids).logits[0, -1].argmax())
+        )
     assert said[2:] == [357, 7050, 2491, 8, END]  # " (", "water", " running", ")"
 
 

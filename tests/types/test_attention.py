@@ -347,6 +347,7 @@ def test_a_single_head_is_kept_beside_the_fused_layers():
     assert g.tops is not None
     for top, weights in zip(g.tops, W, strict=True):
         assert np.allclose(top, 0.5 * weights[1] + 0.5 * np.eye(5), rtol=1e-14, atol=0)
+    assert len(g.layers) == len(a.graph().layers) == 3
     assert all(map(np.array_equal, g.layers, a.graph().layers))
     assert g.settings["head"] == 1
 
@@ -405,6 +406,7 @@ def test_bad_settings_of_a_graph_are_refused(settings: Any, message: str):
 def test_the_mean_of_all_heads_gives_the_graph_of_all_heads():
     mean = af.Attention(W.mean(1, keepdims=True), averaged=True)
     assert repr(mean) == "Attention(layers=3, heads=1, tokens=5, averaged=True)"
+    assert mean.graph().n_layers == 3
     for one, other in zip(mean.graph().layers, af.Attention(W).graph().layers, strict=True):
         assert np.allclose(one, other, rtol=1e-14, atol=0)
 

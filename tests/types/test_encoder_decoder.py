@@ -186,6 +186,7 @@ def test_the_graph_says_how_it_was_made():
 
 def test_excluded_positions_of_source_and_target_receive_no_attention():
     g = attention().graph(without=[1, 4], residual=0.0)
+    assert len(g.layers) == 8
     for number, layer in enumerate(g.layers, start=1):
         for position in (1, 4):
             column = np.delete(layer[:, position], position)
@@ -196,6 +197,7 @@ def test_excluded_positions_of_source_and_target_receive_no_attention():
 
 def test_a_target_token_with_no_source_left_draws_on_itself():
     g = attention().graph(without=range(4), residual=0.25)
+    assert len(g.layers[3::2]) == 3
     for cross in g.layers[3::2]:
         assert np.array_equal(cross[4:], np.eye(7)[4:])
 

@@ -161,10 +161,10 @@ def test_scores_are_shown_unchanged(attention: af.Attention, decoded: Decoded) -
     document = page_data(given)
     assert document["attention"] is document["graph"] is None
     assert [each["method"] for each in document["scores"]] == ["rollout", "flow"]
-    for scores, came in zip(document["scores"], given, strict=True):
-        assert scores["layers"] == list(came.layers)
-        assert scores["queries"] == list(came.queries)
-        assert np.allclose(decoded(scores["values"]), came.scores, atol=1e-6)
+    for scores, expected in zip(document["scores"], given, strict=True):
+        assert scores["layers"] == list(expected.layers)
+        assert scores["queries"] == list(expected.queries)
+        assert np.allclose(decoded(scores["values"]), expected.scores, atol=1e-6)
     assert (document["layer"], document["query"]) == (3, 2)  # which both have
     assert document["words"]["names"] == ["[CLS]", "the", "keys"]
 
@@ -230,9 +230,9 @@ def test_flow_of_a_long_input_is_of_the_shown_query_alone() -> None:
 
 
 def test_flow_reports_progress_and_can_be_stopped(attention: af.Attention) -> None:
-    told: list[tuple[int, int]] = []
-    _ = page_data(attention, progress=lambda *count: told.append(count))
-    assert told[-1] == (16, 16)
+    reports: list[tuple[int, int]] = []
+    _ = page_data(attention, progress=lambda *count: reports.append(count))
+    assert reports[-1] == (16, 16)
 
     def stop(_done: int, _total: int) -> None:
         raise TimeoutError
@@ -246,7 +246,7 @@ def _scores(attention: af.Attention) -> af.TokenAttention:
 
 
 @pytest.mark.parametrize(
-    ("shown", "settings", "told"),
+    ("shown", "settings", "message"),
     [
         (lambda _: [[1.0]], {}, "one for each method, got list at index 0"),
         (lambda a: a.weights, {}, "expected an Attention.* got ndarray"),
@@ -285,9 +285,9 @@ def _scores(attention: af.Attention) -> af.TokenAttention:
     ],
 )  # fmt: skip
 def test_what_does_not_fit_together_is_refused(
-    attention: af.Attention, shown: Callable[[af.Attention], Any], settings: Any, told: str
+    attention: af.Attention, shown: Callable[[af.Attention], Any], settings: Any, message: str
 ) -> None:
-    with pytest.raises(af.InputError, match=told):
+    with pytest.raises(af.InputError, match=message):
         _ = page_data(shown(attention), **settings)
 
 

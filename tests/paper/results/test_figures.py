@@ -46,7 +46,7 @@ def test_figure_2_is_raw_attention_of_cls(shipped: models.Loaded) -> None:
     assert len(panels) == 3
     for place, ax in enumerate(panels):
         expected = af.raw(_attention(shipped, place)).scores[:, 0]
-        assert np.array_equal(ax.images[0].get_array(), expected)
+        np.testing.assert_allclose(ax.images[0].get_array(), expected, rtol=0, atol=1e-6)
         assert ax.get_title().startswith(f"{SENTENCES[place].text} <?>\n")
     assert len(figure.predictions) == 3
 

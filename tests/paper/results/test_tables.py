@@ -24,7 +24,9 @@ def shipped() -> Loaded:
 
 @pytest.fixture(scope="module")
 def prefixes() -> list[Prefix]:
-    return paper.sample(None, 6, seed=3)
+    found = paper.sample(None, 6, seed=3)
+    assert len(found) == 6
+    return found
 
 
 def test_a_table_holds_scipys_correlation_of_every_sentence_method_and_layer(
@@ -69,6 +71,7 @@ def test_as_published_is_what_the_papers_code_computed(
         texts = [prefix.text for prefix in prefixes]
         sums = input_gradient(*both, texts, reduce="raw_sum")
         norms = input_gradient(*both, texts, reduce="norm")
+        assert len(sums) == 6
         for own, norm in zip(sums, norms, strict=True):
             assert 0 < own.values.max() < 1e-4 * norm.values.max()
         return
@@ -201,12 +204,14 @@ def test_rollout_and_flow_agree_with_importance_better_than_raw_attention_above_
     for measure in ("blank_out", "input_gradient"):
         table = paper.agreement_table(shipped.model, shipped.tokenizer, prefixes, measure)
         raw, rollout, flow = table.mean[:, 2:]
+        assert len(raw) == 4
         assert (rollout > raw).all()
         assert (flow > raw).all()
 
 
 def test_the_published_numbers_are_the_papers(paper_text: str) -> None:
     for published in (paper.TABLE_1, paper.TABLE_2):
+        assert [len(published[name]) for name in ("raw", "rollout", "flow")] == [6, 6, 6]
         for name, row in published.items():
             line = f"{name.capitalize()} " + " ".join(f"{m:.2f}±{s:.2f}" for m, s in row)
             assert line in paper_text

@@ -108,10 +108,10 @@ def test_batches_have_more_padding_than_they_need() -> None:
     assert widths == {4, 5, 6, 7}
     # No batch has more tokens than the model has positions.
     longest = [([2] + [5] * 62 + [3], 0), ([2, 5, 3], 0)]
-    for ids, mask, _ in batches(longest, 2, order, padding=8):
-        assert ids.shape == (2, 64)
-        assert mask is not None
-        assert mask.sum(1).tolist() == [3, 64]
+    [(ids, mask, _)] = batches(longest, 2, order, padding=8)
+    assert ids.shape == (2, 64)
+    assert mask is not None
+    assert mask.sum(1).tolist() == [3, 64]
 
 
 @pytest.fixture(scope="module")
