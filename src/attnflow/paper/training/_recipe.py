@@ -92,7 +92,7 @@ class Recipe:
     """
 
     seed: int = 0
-    epochs: int = 30
+    epochs: int = 24
     batch_size: int = 64
     learning_rate: float = 1e-3
     warmup_steps: int = 300
@@ -102,7 +102,7 @@ class Recipe:
     embd_dropout: float = 0.2
     weight_decay: float = 0.0
     l2_penalty: float = 1e-4
-    regularization_ramp: tuple[float, float] = (0.15, 0.4)
+    regularization_ramp: tuple[float, float] = (0.17, 0.42)
     label_smoothing: float = 0.0
     teacher_weight: float = 0.9
     visible_padding: int = 8
