@@ -93,7 +93,9 @@ def test_the_card_has_natural_sentences_and_of_0_to_5_attractors(
 
 def test_the_settings_of_the_card_are_those_of_its_recipe() -> None:
     text = (SHIPPED / "README.md").read_text("utf-8")
-    stored = dict(re.findall(r"^\| ([a-z0-9_.]+) \| ([\d.]+|None|\[[\d., ]+\]) \|$", text, re.MULTILINE))
+    stored = dict(
+        re.findall(r"^\| ([a-z0-9_.]+) \| ([\d.]+|None|\[[\d., ]+\]) \|$", text, re.MULTILINE)
+    )
     recipe = paper.ACCURATE_RECIPE.to_dict()
     for name in ("mix", "augmentation"):
         recipe |= {f"{name}.{key}": value for key, value in recipe.pop(name).items()}
