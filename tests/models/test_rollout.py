@@ -352,7 +352,7 @@ def test_the_mean_of_heads_is_taken_without_the_matrices_of_all():
 @pytest.mark.parametrize("family", ["bert", "gpt2", "t5"])
 def test_text_and_tokenizer_are_read_as_by_attend(family: str):
     model, tokenizer = small_model(family), tokenizer_for(family)
-    target = {"target": "the key"} if family in PAIRS else {}
+    target = {"text_target": "the key"} if family in PAIRS else {}
     found = rollout_segments(model, tokenizer, "the old cat", **target)
     expected = af.rollout(attend(model, tokenizer, "the old cat", **target))
     np.testing.assert_allclose(found.scores, expected.scores, **CLOSE)

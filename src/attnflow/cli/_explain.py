@@ -24,13 +24,9 @@ def explain_command(
         int | None, typer.Option(min=1, metavar="L", help="Layer that attends.  [default: last]")
     ] = None,
     query: Annotated[int | None, options.query_option("attends")] = None,
-    method: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="raw|rollout|flow",
-            help="How layers compose; may be given several times.  [default: all three]",
-        ),
-    ] = None,
+    methods: Annotated[
+        str, typer.Option(metavar="NAMES", help="How layers compose, separated by commas.")
+    ] = ",".join(METHODS),
     target: options.Target = None,
     position: options.Position = None,
     replace: options.Replace = None,
@@ -50,7 +46,7 @@ def explain_command(
     """
     if (text is None) == (file is None):
         raise wrong("TEXT", "expected one of TEXT, - for standard input, and --file")
-    methods = _methods(method)
+    chosen = _methods(methods)
     given = one_text(text, file)
     load_settings = {"allow_pickle": allow_pickle, "remote_code": remote_code, "device": device}
     with loading("explaining", model) as progress, naming_options("a shorter text"):
@@ -61,7 +57,7 @@ def explain_command(
             given,
             layer=layer,
             query=query,
-            methods=methods,
+            methods=chosen,
             target=number_or_name(target),
             position=position,
             replace=number_or_name(replace),
@@ -85,8 +81,8 @@ def explain_command(
         )
 
 
-def _methods(names: list[str] | None) -> tuple[Method, ...]:
-    for name in names or ():
-        if name not in METHODS:
-            raise wrong("--method", f"expected one of {', '.join(METHODS)}, got {name!r}")
-    return tuple(cast("list[Method]", names)) if names else METHODS
+def _methods(text: str) -> tuple[Method, ...]:
+    names = tuple(name.strip() for name in text.split(","))
+    if not set(names) <= set(METHODS):
+        raise wrong("--methods", f"expected some of {','.join(METHODS)}, got {text!r}")
+    return cast("tuple[Method, ...]", names)

@@ -100,8 +100,7 @@ def view(
         seen = _explained(one_text(shown, file), model, load_settings, predicted, passes)
     settings: Any = {"layer": layer, "query": query, "title": title, "threads": threads}
     with progress_bar("attention flow") as progress:
-        every = None if heads is None else heads == "all"
-        page = to_html(seen, heads=every, progress=progress, **settings)
+        page = to_html(seen, heads=heads, progress=progress, **settings)
     with storage.atomic_file(out) as draft:
         _ = draft.write_text(page, encoding="utf-8")
     size = len(page.encode())
