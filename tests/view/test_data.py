@@ -272,7 +272,7 @@ def _scores(attention: af.Attention) -> af.TokenAttention:
         (_scores, {"heads": "all"}, "heads are fused"),
         (lambda a: a, {"title": " "}, "title must be a non-empty str.* got ' '"),
         (lambda a: a, {"title": 3}, "title must be a non-empty str.* got 3"),
-        (lambda a: a, {"threads": 0}, "threads: expected an integer"),
+        (lambda a: a, {"threads": 0}, "threads must be 1 or more, got 0"),
         (lambda a: a, {"prediction": "yes"}, "prediction must be a Prediction, got str"),
         (lambda a: a, {"importance": 3}, "importance must be one or more Importance, got int"),
         (lambda a: a, {"importance": [3]}, "importance must be one or more Importance, got int"),

@@ -7,7 +7,7 @@ import typer
 
 from attnflow.cli import _model_options as options
 from attnflow.cli._explanation_table import explanation_table
-from attnflow.cli._loading import SHIPPED, loaded_model, loading, naming_options
+from attnflow.cli._loading import SHIPPED, limited_memory, loaded_model, loading
 from attnflow.cli._notes import print_note, print_sinks_note, print_unknown_note
 from attnflow.cli._options import number_or_name, wrong
 from attnflow.cli._texts import one_text
@@ -49,7 +49,7 @@ def explain_command(
     chosen = _methods(methods)
     given = one_text(text, file)
     load_settings = {"allow_pickle": allow_pickle, "remote_code": remote_code, "device": device}
-    with loading("explaining", model) as progress, naming_options("a shorter text"):
+    with loading("explaining", model) as progress, limited_memory("a shorter text"):
         loaded = loaded_model(model, load_settings)
         explanation = explain(
             loaded.model,

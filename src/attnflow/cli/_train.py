@@ -11,7 +11,7 @@ import typer
 from attnflow._internal.display import format_number
 from attnflow.cli._data import Data, read_splits
 from attnflow.cli._exit_codes import Command
-from attnflow.cli._model_options import Json, needs
+from attnflow.cli._model_options import MAX_THREADS, Json, needs
 from attnflow.cli._options import wrong
 from attnflow.cli._train_bar import train_bar
 from attnflow.paper import (
@@ -88,6 +88,7 @@ def verb_number(
         int,
         typer.Option(
             min=1,
+            max=MAX_THREADS,
             metavar="N",
             help="Threads of torch. More threads help little, since the model is small, and may "
             "change the last bits of the weights.",

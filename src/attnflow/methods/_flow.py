@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnflow._internal import checks
-from attnflow.errors import InputError
 from attnflow.maxflow import flow_values
 from attnflow.methods._receptive_field import corrected, uniform
 from attnflow.methods._selection import Selection, graph_of, select
@@ -79,11 +78,7 @@ def flow(
     graph = graph_of(x, head=head, without=without)
     chosen = select(graph, layers=layers, queries=queries, onto=onto)
     if threads is not None:
-        threads = checks.as_int(threads, "threads")
-        if threads < 1:
-            raise InputError(
-                f"threads: expected an integer of 1 or more, or None for all cores, got {threads}"
-            )
+        threads = checks.as_int(threads, "threads", least=1)
     field = uniform(chosen) if checks.as_bool(receptive_field, "receptive_field") else None
     first, second = (progress, None) if field is None else _halves(progress)
     solve = _fused_layers if graph.tops is None else _single_head

@@ -198,10 +198,7 @@ class Attention(StoredRecord):
                 f"head must be None, since this attention holds only the mean of the heads, got "
                 f'{head}. Compute it again with attend(…, heads="all")'
             )
-        head = checks.as_int(head, "head")
-        if not 0 <= head < self.n_heads:
-            raise InputError(f"head must be 0 to {self.n_heads - 1}, got {head}")
-        return head
+        return checks.as_int(head, "head", least=0, most=self.n_heads - 1)
 
     def __repr__(self) -> str:
         sizes = f"layers={self.n_layers}, heads={self.n_heads}, tokens={self.n_tokens}"
