@@ -64,7 +64,10 @@ def exit_codes() -> Generator[None]:
     except AttnflowError as error:
         _print_error(str(error))
         raise SystemExit(_FAILED) from error
-    except BrokenPipeError as error:
+    except (BrokenPipeError, SystemExit) as error:
+        # While it parses, as for --help, typer turns a BrokenPipeError into an exit with code 1.
+        if isinstance(error, SystemExit) and not isinstance(error.__context__, BrokenPipeError):
+            raise
         _drop_output()
         raise SystemExit(_READER_GONE) from error
     except OSError as error:
