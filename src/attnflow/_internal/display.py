@@ -22,6 +22,17 @@ def printable(name: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)
 
 
+def position_name(position: int, tokens: Sequence[str]) -> str:
+    """Return a position with its token; the number alone if it has no token or is named by it.
+
+    >>> position_name(0, ["[CLS]"]), position_name(1, ["0", "1"]), position_name(2, [])
+    ('0 [CLS]', '1', '2')
+    """
+    number = str(position)
+    has_name = position < len(tokens) and tokens[position] != number
+    return f"{number} {tokens[position]}" if has_name else number
+
+
 def align_columns(
     rows: Sequence[Sequence[str]],
     *,

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from attnflow._internal.display import align_columns, format_number, printable
-from attnflow.types import TokenAttention, position_name
+from attnflow._internal.display import align_columns, format_number, position_name, printable
+from attnflow.types import TokenAttention
 
 _MOST_TOKENS = 5  # shown for each query if the row is too wide; chosen to fit 80 columns
 _COLOUR = re.compile(r"\x1b\[\d*m")

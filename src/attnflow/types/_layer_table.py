@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from attnflow._internal import checks
+from attnflow._internal.columns import Columns, check_table_path, nan_to_none, write_columns
 from attnflow._internal.display import align_columns, format_number
 from attnflow._internal.files import PathLike, atomic_file
 from attnflow._internal.html_table import html_table
 from attnflow._internal.records import Record
 from attnflow._internal.settings import Settings, freeze_settings, settings_to_json
 from attnflow.errors import InputError
-from attnflow.types._columns import Columns, check_table_path, nan_to_none, write_columns
 
 # Row → (mean, standard deviation) for each layer.
 Published: TypeAlias = Mapping[str, Sequence[tuple[float, float]]]
