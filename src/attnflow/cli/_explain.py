@@ -76,8 +76,8 @@ def explain_command(
     print_sinks_note(explanation.attention)
     if explanation.saturated:
         print_note(
-            f"flow is saturated at layer {explanation.layer}: it is the most that each token may "
-            "give, whatever the layers between do; a lower --layer shows more"
+            f"flow is saturated at layer {explanation.layer}: every score is at its ceiling, "
+            "which does not depend on the layers in between; a lower --layer shows more"
         )
 
 

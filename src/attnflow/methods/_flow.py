@@ -28,21 +28,21 @@ def flow(
     threads: int | None = None,
     progress: checks.Progress | None = None,
 ) -> TokenAttention:
-    """Attention flow: the most that can flow from a position down to a token.
+    """Return attention flow: the maximum flow from a position down to a token.
 
     `F(i, j) = max flow from i to j`, with the weights of the attention graph as capacities: the
-    weight of a path is its narrowest edge, and paths that share an edge share its capacity. The
-    error of a value is at most 1e-9 of it, whatever the range of the weights, and some 1e-12 for
-    attention; a value that cannot be proved to that is a SolverError. The proof is a cut or bound
-    of the same size as the flow, in integers; a flow within 3e-11 of the most that source and token
-    allow is given as that.
+    weight of a path is its narrowest edge, and paths that share an edge share its capacity.
+    `normalized()` gives rows that sum to one, as the original code does.
 
-    The values are maximum flows as they are; `normalized()` gives rows that sum to one, as the
-    original code does. The flow of deep layers is often **saturated**: the same for every query.
-    Then the layer says which tokens can pass on much, and nothing about the query; the result
-    says so in `saturated`. With a single query there is nothing to compare: then it is True where
-    every score equals its upper limit, which no attention in between can change: the smaller of
-    what the query's row and what the token's column add up to.
+    A score has a ceiling: the smaller of the sum of the query's row and the sum of the token's
+    column. The error of a score is at most 1e-9 of its ceiling for weights of any range, and about
+    1e-12 for attention. Each score is proved by a cut or bound in integers; without a proof it is a
+    SolverError. A flow within 3e-11 of the ceiling is rounded to it.
+
+    The flow of deep layers is often **saturated**: the same for every query. Such a layer says
+    which tokens can pass on much, and nothing about the query; `saturated` of the result marks it.
+    With a single query there is nothing to compare; then a layer is marked if every score is at its
+    ceiling, which no attention in between can change.
 
     Parameters
     ----------
@@ -53,18 +53,18 @@ def flow(
         As for `rollout`. With `head`, layers are solved one by one. With `receptive_field`, twice
         the pairs are solved, and `saturated` is about the flow before the correction.
     threads
-        How many tokens are solved at a time, at most one a core; by default that, or one where
-        there is little to do. Scores do not depend on it.
+        How many tokens are solved at a time; more than the number of cores has no effect. By
+        default one per core, or one if there is little to do. Scores do not depend on it.
     progress
-        Called with (pairs done, pairs in all) as the work goes on.
+        Called with (pairs done, pairs in total).
 
     Notes
     -----
     Real attention of 128 tokens and 12 layers takes some seconds for all pairs; see the
     benchmarks. The time grows a little faster than the number of pairs times the number of tokens.
     Memory is `16 · L · n²` bytes for each thread. The first flow of three layers or more compiles
-    the solver, which takes some 20 seconds once an installation, and once more for graphs of more
-    than 64 nodes a layer.
+    the solver, which takes some 20 seconds once per installation, and again the first time that a
+    layer has more than 64 nodes.
     Abnar & Zuidema (2020), https://doi.org/10.18653/v1/2020.acl-main.385
 
     Examples

@@ -16,7 +16,7 @@ def max_flow(
     sink: int,
     onto: int = 0,
 ) -> MaxFlow:
-    """The maximum flow from one position to one token, its edges and its bottleneck.
+    """Return the maximum flow from one position to one token, with its edges and its bottleneck.
 
     Parameters
     ----------
