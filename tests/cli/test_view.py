@@ -224,8 +224,16 @@ def test_options_about_an_answer_that_there_is_none_of_are_an_error(
         (["--file", "words.html", "--out", "words.html"], 2, "is the file to read"),
         (["attention.npz", "--out", "page.html", "--model", "m"], 2, "has no meaning with the"),
         (["attention.npz", "--out", "page.html", "--truncate"], 2, "has no meaning with the"),
-        (["attention.npz", "--out", "page.html", "--layer", "4"], 1, "error: --layer must be one"),
-        (["attention.npz", "--out", "page.html", "--query", "4"], 1, "error: --query must be one"),
+        (
+            ["attention.npz", "--out", "page.html", "--layer", "4"],
+            1,
+            "--layer must be 1 to 3",
+        ),
+        (
+            ["attention.npz", "--out", "page.html", "--query", "4"],
+            1,
+            "--query must be 0 to 3",
+        ),
         (["attention.npz", "--out", "page.html", "--heads", "some"], 2, "--heads"),
         (["", "--out", "page.html"], 1, "TEXT is empty"),
         (["x" * 5000, "--out", "folder.html"], 2, "expected a file, got the folder"),

@@ -1,4 +1,4 @@
-"""An explanation as text for people: a bar for each number."""
+"""An explanation as a table for the terminal, with a bar for each number."""
 
 import os
 import shutil

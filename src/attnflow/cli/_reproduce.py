@@ -38,8 +38,6 @@ Out: TypeAlias = Annotated[
         "its means, of every sentence or model, to FILE.sentences.csv or .parquet.",
     ),
 ]
-
-
 AsPublished: TypeAlias = Annotated[
     bool,
     typer.Option(

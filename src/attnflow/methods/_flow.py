@@ -80,25 +80,20 @@ def flow(
     if threads is not None:
         threads = checks.as_int(threads, "threads", least=1)
     field = uniform(chosen) if checks.as_bool(receptive_field, "receptive_field") else None
-    first, second = (progress, None) if field is None else _halves(progress)
     solve = _fused_layers if graph.tops is None else _single_head
-    scores = solve(chosen, threads, first)
+    solves = 1 if field is None else 2
+    scores = solve(chosen, threads, _part(progress, 0, solves))
     saturated = _saturated(chosen, scores)
     if field is not None:
-        scores = corrected(scores, solve(field, threads, second))
+        scores = corrected(scores, solve(field, threads, _part(progress, 1, solves)))
     return chosen.result("flow", scores, saturated, receptive_field=receptive_field)
 
 
-def _halves(
-    progress: checks.Progress | None,
-) -> tuple[checks.Progress | None, checks.Progress | None]:
-    """Progress of two solves of the same size that count as one."""
+def _part(progress: checks.Progress | None, number: int, count: int) -> checks.Progress | None:
+    """Return the progress of one of `count` solves of the same size that are reported as one."""
     if progress is None:
-        return None, None
-    return (
-        lambda done, total: progress(done, 2 * total),
-        lambda done, total: progress(total + done, 2 * total),
-    )
+        return None
+    return lambda done, total: progress(number * total + done, count * total)
 
 
 def _fused_layers(
@@ -113,18 +108,14 @@ def _single_head(
     chosen: Selection, threads: int | None, progress: checks.Progress | None
 ) -> NDArray[np.float64]:
     """Appendix A.1: a network of its own for each layer of interest."""
-    scores: list[NDArray[np.float64]] = []
-    pairs = len(chosen.queries) * chosen.graph.sizes[chosen.onto]
-    for layer in chosen.layers:
-        matrices = (*chosen.graph.layers[chosen.onto : layer - 1], chosen.graph.top(layer))
-        before = len(scores) * pairs
-
-        def count(done: int, _: int, before: int = before) -> None:
-            if progress is not None:
-                progress(before + done, len(chosen.layers) * pairs)
-
+    graph, scores = chosen.graph, list[NDArray[np.float64]]()
+    for number, layer in enumerate(chosen.layers):
         (top,) = flow_values(
-            matrices, chosen.queries, layers=[len(matrices)], threads=threads, progress=count
+            (*graph.layers[chosen.onto : layer - 1], graph.top(layer)),
+            chosen.queries,
+            layers=[layer - chosen.onto],
+            threads=threads,
+            progress=_part(progress, number, len(chosen.layers)),
         )
         scores.append(top)
     return np.stack(scores)

@@ -1,4 +1,4 @@
-"""The scores in the document of a page: those given, and flow, which Python computes faster."""
+"""The scores in the document of a page: those passed, or flow, which Python computes faster."""
 
 from collections.abc import Iterable
 from typing import Any
