@@ -32,7 +32,7 @@ def section(tokens: int = TOKENS, layers: int = LAYERS, rounds: int = ROUNDS) ->
     """Times in a window of 1280 × 900 pixels, each round in a new tab."""
     from playwright.sync_api import sync_playwright
 
-    page = to_html(random_attention(layers, 2, tokens), heads=False)
+    page = to_html(random_attention(layers, 2, tokens), heads="mean")
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         file = Path(folder) / "page.html"
         _ = file.write_text(page, encoding="utf-8")

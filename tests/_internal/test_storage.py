@@ -287,9 +287,9 @@ def test_a_missing_file_is_an_input_error(tmp_path: Path, suffix: str):
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_a_folder_under_the_name_of_a_file_is_refused(tmp_path: Path, suffix: str):
     (tmp_path / f"a{suffix}").mkdir()
-    with pytest.raises(af.InputError, match="is not a readable"):
+    with pytest.raises(af.InputError, match=rf"a{suffix}: expected a regular file, got a folder$"):
         _ = af.Attention.load(tmp_path / f"a{suffix}")
-    with pytest.raises(af.InputError, match="cannot be written"):
+    with pytest.raises(af.InputError, match=rf"a{suffix} is a folder\. Choose another name$"):
         attention().save(tmp_path / f"a{suffix}")
 
 
@@ -366,7 +366,7 @@ def _header(shape: tuple[int, ...], dtype: str) -> bytes:
 def test_a_link_to_a_device_is_refused(tmp_path: Path, suffix: str):
     path = tmp_path / f"a{suffix}"
     path.symlink_to("/dev/zero")
-    with pytest.raises(af.InputError, match="expected a regular file, got a device or a pipe"):
+    with pytest.raises(af.InputError, match=r"expected a regular file, got a device$"):
         _ = af.Attention.load(path)
 
 
@@ -374,7 +374,7 @@ def test_a_link_to_a_device_is_refused(tmp_path: Path, suffix: str):
 def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path, suffix: str):
     path = tmp_path / f"a{suffix}"
     os.mkfifo(path)
-    with pytest.raises(af.InputError, match="expected a regular file, got a device or a pipe"):
+    with pytest.raises(af.InputError, match=r"expected a regular file, got a pipe$"):
         _ = af.Attention.load(path)
 
 
@@ -459,6 +459,7 @@ def test_json_made_to_do_harm_is_refused(tmp_path: Path, suffix: str, text: str,
     with pytest.raises(af.InputError, match=rf"a{suffix}: ") as error:
         _ = af.TokenAttention.load(path)
     assert len(str(error.value)) < 1000
+    assert "sys." not in str(error.value)
 
 
 def test_deep_settings_are_refused():

@@ -19,7 +19,7 @@ def long() -> af.Attention:
 @pytest.fixture(scope="module")
 def html(long: af.Attention) -> str:
     # Without heads, as the page has it that holds the mean alone.
-    return to_html(long, heads=False)
+    return to_html(long, heads="mean")
 
 
 def test_a_hover_highlights_the_edges_of_a_node(view: Any, html: str) -> None:

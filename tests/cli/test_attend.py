@@ -112,13 +112,13 @@ def test_compute_takes_the_file_of_an_encoder_decoder(
     run: Run, saved: Callable[[str], Path], tmp_path: Path
 ) -> None:
     out = tmp_path / "attention.npz"
-    options = ["--target", "is here", "--out", out]
+    options = ["--text-target", "is here", "--out", out]
     result = run("attend", saved("t5"), "the key to", *options)
     assert result.stdout == (
         f"wrote {out}: attention of 2 encoder and 3 decoder layers, 3 source and 3 target tokens\n"
     )
     found = af.EncoderDecoderAttention.load(out)
-    assert found == _expected(saved("t5"), "the key to", target="is here")
+    assert found == _expected(saved("t5"), "the key to", text_target="is here")
     assert found.target == ("[PAD]", "is", "here")
     # Source tokens are carried along above the encoder, without bound: JSON has no such number.
     shown = run("compute", out, "--method", "rollout", "--layers", "8", "--queries", "5", "--json")
@@ -363,13 +363,13 @@ def test_many_texts_want_a_folder_of_their_own(
     [
         (["text", "--batch-size", "2"], "--batch-size"),
         (["text", "--format", "npz"], "--format"),
-        (["text", "--target", "a", "--generate", "2"], "--target"),
+        (["text", "--text-target", "a", "--generate", "2"], "--text-target"),
         (["text", "--generate", "0"], "--generate"),
         (["text", "--heads", "max"], "--heads"),
-        (["--batch-file", "lines.txt", "--target", "a"], "--target"),
+        (["--batch-file", "lines.txt", "--text-target", "a"], "--text-target"),
         (["--batch-file", "lines.txt", "--batch-size", "0"], "--batch-size"),
         (["broken \udcff"], "TEXT"),
-        (["text", "--target", "broken \udcff"], "--target"),
+        (["text", "--text-target", "broken \udcff"], "--text-target"),
     ],
 )
 def test_options_that_do_not_fit_are_wrong_usage(

@@ -255,12 +255,12 @@ def test_an_error_is_one_line_and_code_1(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "what"),
     [
-        (["--layers", "9"], "9"),
-        (["--queries", "4"], "4"),
-        (["--onto", "3"], "3"),
-        (["--head", "2"], "2"),
-        (["--without", "4"], "expected positions 0 to 3, got 4"),
-        (["--receptive-field"], "only for causal attention"),
+        (["--layers", "9"], "error: --layers must be 1 to 3, got 9"),
+        (["--queries", "4"], "error: --queries must be 0 to 3 in layer 1, got 4"),
+        (["--onto", "3"], "error: --onto must be 0 to 2, got 3"),
+        (["--head", "2"], "error: --head must be 0 to 1, got 2"),
+        (["--without", "4"], "error: --without: expected positions 0 to 3, got 4"),
+        (["--receptive-field"], "error: --receptive-field is only for causal attention"),
         (["--layers", "1", "--onto", "2"], "onto"),
     ],
 )

@@ -109,7 +109,7 @@ def test_bars_get_shorter_on_a_narrow_terminal_and_names_and_numbers_stay(
 
 
 def test_layer_query_and_methods_can_be_chosen(run: Run) -> None:
-    options = ["--layer", 2, "--query", 6, "--method", "flow", "--method", "raw", "--json"]
+    options = ["--layer", 2, "--query", 6, "--methods", "flow,raw", "--json"]
     document = _document(run("explain", TEXT, *options))
     assert list(document["scores"]) == ["flow", "raw"]
     shipped = paper.load()
@@ -128,7 +128,7 @@ def test_importance_is_of_the_given_target(run: Run) -> None:
 def test_every_setting_of_explain_is_an_option(run: Run) -> None:
     shown = run("explain", "--help").stdout
     ours = {"model", "tokenizer", "text", "progress"}
-    settings = {"method" if name == "methods" else name for name in signature(explain).parameters}
+    settings = set(signature(explain).parameters)
     missing = [
         name for name in settings - ours if not re.search(rf"--{name.replace('_', '-')}\b", shown)
     ]
@@ -185,11 +185,12 @@ def test_text_comes_from_a_file_too(run: Run, tmp_path: Path) -> None:
         ([TEXT, "--file", "x.txt"], 2, "expected one of TEXT"),
         ([""], 1, "TEXT is empty"),
         ([" "], 1, "at least one word"),
-        ([TEXT, "--method", "best"], 2, "expected one of raw, rollout, flow, got 'best'"),
-        ([TEXT, "--layer", "7"], 1, "layers must be 1 to 6, got 7"),
+        ([TEXT, "--methods", "raw,best"], 2, "'--methods': expected some of raw,rollout,flow, got"),
+        ([TEXT, "--layer", "7"], 1, "error: --layer must be 1 to 6, got 7"),
         ([TEXT, "--layer", "0"], 2, "--layer"),
-        ([TEXT, "--query", "7"], 1, "7"),
-        ([TEXT, "--target", "dual"], 1, "singular, plural"),
+        ([TEXT, "--query", "7"], 1, "error: --query must be 0 to 6, got 7"),
+        ([TEXT, "--target", "dual"], 1, "error: --target: expected one of singular, plural"),
+        ([TEXT, "--threads", "100000"], 2, "'--threads'"),
         ([TEXT, "--target", "9" * 5000], 1, "singular, plural"),
         ([TEXT, "--replace", "nothing"], 1, "unk"),
         ([TEXT, "--model", "no/such/folder"], 1, "no/such/folder"),

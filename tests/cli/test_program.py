@@ -1,3 +1,4 @@
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -33,6 +34,17 @@ def test_help_names_the_command_that_installs_what_is_needed(run: Run, command: 
     assert "attnflow[" not in shown
     if command == "serve":
         assert install_command("models", "serve") in shown
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["compute", "attend", "explain", "view", "serve", "generate", "train verb-number",
+     "reproduce table-1", "reproduce gradient-sum", "reproduce subject", "reproduce figure-1"],
+)  # fmt: skip
+def test_help_mentions_only_options_that_the_command_has(run: Run, command: str) -> None:
+    shown = run(*command.split(), "--help").stdout
+    options = re.findall(r"^  +(--[a-z-]+)", shown, re.MULTILINE)
+    assert set(re.findall(r"--[a-z][a-z-]+", shown)) <= {*options, "--help"}
 
 
 def test_the_help_on_out_names_everything_in_the_file(run: Run) -> None:

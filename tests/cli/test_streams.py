@@ -43,6 +43,22 @@ def test_a_reader_that_goes_away_ends_the_command_quietly(attention_file: Path) 
     assert errors == ""
 
 
+@pytest.mark.parametrize("arguments", ["--help", "compute --help", "--version"])
+def test_a_reader_of_the_help_that_goes_away_ends_it_quietly(arguments: str) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [COMMAND, *arguments.split()]
+    result = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, check=False)
+    os.close(writing)
+    assert (result.returncode, result.stderr) == (141, b"")
+
+
+def test_wrong_usage_is_not_printed_on_stdout_where_stderr_is_closed() -> None:
+    command = f'"{COMMAND}" compute x.npz 2>&-'
+    result = subprocess.run(["/bin/sh", "-c", command], capture_output=True, check=False)
+    assert (result.returncode, result.stdout) == (2, b"")
+
+
 def test_a_token_that_the_terminal_cannot_show_is_spelled_out(tmp_path: Path) -> None:
     path = tmp_path / "attention.npz"
     af.Attention(np.ones((1, 1, 1, 1)), ["▁the"]).save(path)

@@ -53,9 +53,20 @@ def test_a_table_of_any_width_is_not_cut() -> None:
     assert len(lines[2].split()) == 2 + 40
 
 
-def test_few_tokens_are_not_cut_since_it_would_take_more_space() -> None:
-    lines = table(_flow(np.zeros((1, 1, 5)), ["token"] * 5), 1, width=10).splitlines()
+@pytest.mark.parametrize(("width", "count"), [(83, 5), (68, 4), (40, 2), (30, 1), (10, 1)])
+def test_a_narrow_table_shows_as_many_of_the_highest_scores_as_fit(width: int, count: int) -> None:
+    lines = table(_flow(np.zeros((1, 20, 20)), ["token"] * 20), 1, width=width).splitlines()
+    shown = "highest score of" if count == 1 else f"{count} highest scores of"
+    assert lines[1].startswith(f"(the {shown} each query; for all: ")
+    assert len(re.split(" {2,}", lines[2])) == 1 + count
+    assert max(map(len, lines[2:])) <= max(width, 26)
+
+
+def test_few_tokens_are_cut_only_if_they_do_not_fit() -> None:
+    lines = table(_flow(np.zeros((1, 1, 5)), ["token"] * 5), 1, width=42).splitlines()
     assert lines[1].split() == ["token"] * 5
+    lines = table(_flow(np.zeros((1, 1, 5)), ["token"] * 5), 1, width=41).splitlines()
+    assert re.split(" {2,}", lines[2]) == ["0 token", "0.000 0 token", "0.000 1 token"]
 
 
 def test_without_token_names_the_position_is_printed_once() -> None:

@@ -149,9 +149,7 @@ def test_a_classifier_has_no_positions_to_ask():
 
 @pytest.mark.parametrize("position", [-1, N])
 def test_a_position_beyond_the_text_is_refused(position: int):
-    with pytest.raises(
-        af.InputError, match=f"position: expected 0 to 8 for this input, got {position}"
-    ):
+    with pytest.raises(af.InputError, match=f"position must be 0 to 8, got {position}"):
         _ = blank_out(model_of("gpt2-lm"), tokenizer(), TEXT, position=position)
 
 

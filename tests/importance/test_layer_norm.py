@@ -123,13 +123,29 @@ class OfThree(Tiny):
 
 
 @pytest.mark.parametrize("normed", [True, False])
-def test_where_the_probe_does_not_fit_the_model_each_text_decides_for_itself(normed: bool):
+def test_where_eight_ids_do_not_fit_the_model_the_probe_has_the_shape_of_the_input(normed: bool):
     model = OfThree(normed=normed).double()
     rows = torch.tensor([[2, 6, 7], [5, 6, 7]])
     found = input_gradient(model, None, rows)
     assert [item.settings["reduce"] for item in found] == ["norm" if normed else "sum"] * 2
     for item, row in zip(found, rows, strict=True):
         np.testing.assert_allclose(item.values, input_gradient(model, None, row[None])[0].values)
+
+
+class OfEmbeddings(nn.Module):
+    """Reads embeddings, and has no table; weights sum to zero where a row begins with zero."""
+
+    def forward(self, embeddings: Tensor) -> Tensor:
+        read = embeddings.sum(dim=1)
+        zero, other = torch.tensor([[[1.0, -1.0], [-2.0, 2.0]], [[2.0, 1.0], [1.0, 3.0]]])
+        return torch.where(embeddings[:, 0, :1] == 0, read @ zero.T, read @ other.T)
+
+
+def test_a_model_of_embeddings_alone_is_reduced_in_one_way_whatever_the_rows():
+    rows = torch.tensor([[[1.0, 2.0], [0.5, 1.0]], [[0.0, 2.0], [0.5, 1.0]]])
+    for order in ([0, 1], [1, 0], [0], [1]):
+        found = input_gradient(OfEmbeddings(), None, rows[order], score="logit")
+        assert {item.settings["reduce"] for item in found} == {"sum"}
 
 
 class Constant(Linear):

@@ -76,7 +76,7 @@ def test_any_position_can_be_selected():
     found = predict(model, tokenizer(), TEXT, position=3)
     assert found.position == 3
     assert found.label == tokenizer().convert_ids_to_tokens(int(p.argmax()))
-    with pytest.raises(af.InputError, match="position: expected 0 to 8 for this input, got 9"):
+    with pytest.raises(af.InputError, match="position must be 0 to 8, got 9"):
         _ = predict(model, tokenizer(), TEXT, position=9)
 
 

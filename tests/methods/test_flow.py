@@ -221,8 +221,8 @@ def test_threads_that_are_not_a_number_from_one_up_are_refused(threads: Any):
     ("asked", "message"),
     [
         ({"layers": 5}, "layers must be 1 to 4, got 5"),
-        ({"queries": 6}, "queries of layer 1 must be 0 to 5, got 6"),
-        ({"onto": 4}, "onto must be a layer below the top, 0 to 3, got 4"),
+        ({"queries": 6}, "queries must be 0 to 5 in layer 1, got 6"),
+        ({"onto": 4}, "onto must be 0 to 3, got 4"),
         ({"onto": [0, 1]}, "onto"),
         ({"head": 3}, "head"),
     ],

@@ -232,11 +232,11 @@ def test_a_graph_does_not_share_its_memory_with_the_flow():
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({"source": (5, 0)}, "5"),
-        ({"source": (0, 0)}, "0"),
-        ({"source": (-1, 0)}, "-1"),
-        ({"source": (4, 6)}, "6"),
-        ({"source": (4, -1)}, "-1"),
+        ({"source": (5, 0)}, "the layer of source must be 1 to 4, got 5"),
+        ({"source": (0, 0)}, "the layer of source must be 1 to 4, got 0"),
+        ({"source": (-1, 0)}, "the layer of source must be 1 to 4, got -1"),
+        ({"source": (4, 6)}, "the position of source must be 0 to 5, got 6"),
+        ({"source": (4, -1)}, "the position of source must be 0 to 5, got -1"),
         ({"source": 4}, "source"),
         ({"source": (4,)}, "source"),
         ({"source": (4, 0, 0)}, "source"),
@@ -247,10 +247,10 @@ def test_a_graph_does_not_share_its_memory_with_the_flow():
         ({"sink": 1.0}, "sink"),
         ({"sink": "a"}, "sink"),
         ({"sink": (0, 1)}, "sink"),
-        ({"onto": 4}, "onto must be a layer below the top, 0 to 3, got 4"),
-        ({"onto": -1}, "onto must be a layer below the top, 0 to 3, got -1"),
-        ({"source": (2, 0), "onto": 2}, "onto=2"),
-        ({"source": (2, 0), "onto": 3}, "onto=3"),
+        ({"onto": 4}, "onto must be 0 to 3, got 4"),
+        ({"onto": -1}, "onto must be 0 to 3, got -1"),
+        ({"source": (2, 0), "onto": 2}, "the layer of source must be 3 to 4, got 2"),
+        ({"source": (2, 0), "onto": 3}, "the layer of source must be 4 to 4, got 2"),
     ],
 )
 def test_a_pair_that_is_not_there_is_refused(asked: Any, message: str):

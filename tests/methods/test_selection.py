@@ -57,12 +57,12 @@ def test_other_orders_are_not_all_queries():
         ({"layers": []}, "layers must not be empty. Leave it out for all"),
         ({"layers": "12"}, "layers must be integers, got '12'"),
         ({"layers": 1.0}, "layers must be integers, got 1.0"),
-        ({"queries": 3}, "queries of layer 1 must be 0 to 2, got 3"),
-        ({"queries": -1}, "queries of layer 1 must be 0 to 2, got -1"),
+        ({"queries": 3}, "queries must be 0 to 2 in layer 1, got 3"),
+        ({"queries": -1}, "queries must be 0 to 2 in layer 1, got -1"),
         ({"queries": [0, 0]}, r"queries must be distinct, got \(0, 0\)"),
         ({"queries": []}, "queries must not be empty. Leave it out for all"),
-        ({"onto": 4}, "onto must be a layer below the top, 0 to 3, got 4"),
-        ({"onto": -1}, "onto must be a layer below the top, 0 to 3, got -1"),
+        ({"onto": 4}, "onto must be 0 to 3, got 4"),
+        ({"onto": -1}, "onto must be 0 to 3, got -1"),
         ({"onto": "0"}, "onto must be an integer, got '0'"),
         ({"onto": 2, "layers": [2]}, "layers must be 3 to 4 above onto=2, got 2"),
         ({"onto": 2, "layers": [4, 1]}, "layers must be 3 to 4 above onto=2, got 1"),
@@ -79,7 +79,7 @@ def test_layers_of_different_sizes_do_not_share_all_queries():
     ):
         _ = select(RECTANGULAR)
     assert select(RECTANGULAR, queries=[1]).queries == (1,)
-    with pytest.raises(af.InputError, match="queries of layer 1 must be 0 to 1, got 2"):
+    with pytest.raises(af.InputError, match="queries must be 0 to 1 in layer 1, got 2"):
         _ = select(RECTANGULAR, queries=[2])
 
 

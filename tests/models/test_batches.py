@@ -31,10 +31,10 @@ def both_ways(family: str, **settings: Any) -> tuple[list[Any], list[Any]]:
     """What comes out of a batch of TEXTS, and one by one."""
     model, tokenizer = small_model(family), tokenizer_for(family)
     targets = TARGETS if family in PAIRS else [None] * len(TEXTS)
-    target = {"target": TARGETS} if family in PAIRS else {}
+    target = {"text_target": TARGETS} if family in PAIRS else {}
     batch = attend(model, tokenizer, TEXTS, **target, **settings)
     alone = [
-        attend(model, tokenizer, text, target=each, **settings)
+        attend(model, tokenizer, text, text_target=each, **settings)
         for text, each in zip(TEXTS, targets, strict=True)
     ]
     return batch, alone
@@ -59,11 +59,11 @@ def test_a_batch_of_texts_is_the_same_as_one_by_one(family: str, heads: str):
 @pytest.mark.parametrize("family", READERS)
 def test_a_batch_rolls_out_to_the_same_as_one_by_one(family: str, segments: Any):
     model, tokenizer = small_model(family), tokenizer_for(family)
-    target = {"target": TARGETS} if family in PAIRS else {}
+    target = {"text_target": TARGETS} if family in PAIRS else {}
     batch = rollout_segments(model, tokenizer, TEXTS, segments=segments, **target)
     assert len(batch) == len(TEXTS)
     for number, together in enumerate(batch):
-        chosen = {"target": TARGETS[number]} if family in PAIRS else {}
+        chosen = {"text_target": TARGETS[number]} if family in PAIRS else {}
         single = rollout_segments(model, tokenizer, TEXTS[number], segments=segments, **chosen)
         assert together.tokens == single.tokens
         assert together.origin == single.origin

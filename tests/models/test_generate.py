@@ -269,8 +269,8 @@ def test_settings_that_the_model_does_not_take_raise_an_error(generate: Any, mes
 
 
 def test_target_and_generate_do_not_go_together():
-    with pytest.raises(af.InputError, match="expected target or generate, got both"):
-        _ = attend(small_model("t5"), metaspace(), PROMPT, target="the", generate=3)
+    with pytest.raises(af.InputError, match="expected text_target or generate, got both"):
+        _ = attend(small_model("t5"), metaspace(), PROMPT, text_target="the", generate=3)
 
 
 def test_flow_and_rollout_explain_what_was_written():

@@ -63,18 +63,18 @@ def test_a_model_without_a_limit_takes_any_length():
 def test_a_target_that_is_too_long_is_refused():
     text = " ".join("a" * 100)
     with pytest.raises(af.InputError, match=r"at most 64 tokens, .* got 201"):
-        _ = attend(small_model("bart"), metaspace(), "the", target=text)
-    found = attend(small_model("bart"), metaspace(), "the", target=text, truncate=True)
+        _ = attend(small_model("bart"), metaspace(), "the", text_target=text)
+    found = attend(small_model("bart"), metaspace(), "the", text_target=text, truncate=True)
     assert len(found.target) == 64
 
 
 def test_a_target_leaves_one_token_for_the_start_token_without_an_end_token():
     model, tokenizer = small_model("bart"), byte_level()  # 64 positions; no end token
-    assert len(attend(model, tokenizer, "the", target="a" * 63).target) == 64
+    assert len(attend(model, tokenizer, "the", text_target="a" * 63).target) == 64
     message = "at most 63 tokens, the limit of the model less its start token, got 64. Shorten"
     with pytest.raises(af.InputError, match=message):
-        _ = attend(model, tokenizer, "the", target="a" * 64)
-    found = attend(model, tokenizer, "the", target="a" * 64, truncate=True)
+        _ = attend(model, tokenizer, "the", text_target="a" * 64)
+    found = attend(model, tokenizer, "the", text_target="a" * 64, truncate=True)
     assert found.target[1:] == ("a",) * 63
 
 
@@ -142,7 +142,7 @@ def test_heads_are_all_or_their_mean(heads: Any):
 
 
 def test_the_decoder_reads_its_start_token_and_the_target_without_its_end():
-    found = attend(small_model("bart"), metaspace(), "the cat", target="old man")
+    found = attend(small_model("bart"), metaspace(), "the cat", text_target="old man")
     assert found.source == ("▁the", "▁cat", "</s>")
     assert found.target == ("</s>", "▁old", "▁man")
     assert found.origin.spans == ((0, 3), (4, 7), None, None, (8, 11), (12, 15))
@@ -152,9 +152,9 @@ def test_the_decoder_reads_its_start_token_and_the_target_without_its_end():
 @pytest.mark.parametrize(
     ("text", "target", "message"),
     [
-        (["the", "cat"], ["old"], "target: expected 2, one for each text, got 1"),
-        ("the", ["old", "man"], "target: expected 1, one for each text, got 2"),
-        (["the", "cat"], "old", "target: expected 2, one for each text, got 1"),
+        (["the", "cat"], ["old"], "text_target: expected 2, one for each text, got 1"),
+        ("the", ["old", "man"], "text_target: expected 1, one for each text, got 2"),
+        (["the", "cat"], "old", "text_target: expected 2, one for each text, got 1"),
         ("the", "", "expected a text with at least one word"),
         ("the", 3, "expected a text, a str, got int"),
         (["the"], [None], "expected a text, a str, got NoneType"),
@@ -162,20 +162,20 @@ def test_the_decoder_reads_its_start_token_and_the_target_without_its_end():
 )
 def test_targets_that_do_not_fit_are_refused(function: Any, text: Any, target: Any, message: str):
     with pytest.raises(af.InputError, match=message):
-        _ = function(small_model("t5"), metaspace(), text, target=target)
+        _ = function(small_model("t5"), metaspace(), text, text_target=target)
 
 
 @BOTH
 @pytest.mark.parametrize("family", ["bert", "gpt2"])
 def test_a_target_goes_with_a_decoder_of_its_own(function: Any, family: str):
-    with pytest.raises(af.InputError, match=r"target needs an encoder-decoder, got .* Append"):
-        _ = function(small_model(family), tokenizer_for(family), "the", target="cat")
+    with pytest.raises(af.InputError, match=r"text_target needs an encoder-decoder, got .* Append"):
+        _ = function(small_model(family), tokenizer_for(family), "the", text_target="cat")
 
 
 @BOTH
 def test_a_target_goes_with_a_text(function: Any):
-    with pytest.raises(af.InputError, match=r"target needs a text, got tensors. Add"):
-        _ = function(small_model("t5"), None, inputs_for("t5"), target="the")
+    with pytest.raises(af.InputError, match=r"text_target needs a text, got tensors. Add"):
+        _ = function(small_model("t5"), None, inputs_for("t5"), text_target="the")
     with pytest.raises(af.InputError, match="generate needs a text, got tensors"):
         _ = attend(small_model("gpt2"), None, inputs_for("gpt2"), generate=3)
 

@@ -93,7 +93,7 @@ def test_only_the_given_layers_and_queries_are_kept(family: str):
         ("bert", {"layers": 4}, "layers must be 1 to 3, got 4"),
         ("bert", {"layers": [0]}, "layers must be 1 to 3, got 0"),
         ("bert", {"queries": 9}, "queries must be 0 to 8, got 9"),
-        ("bart", {"layers": 0}, "layers must be at least 1, got 0"),
+        ("bart", {"layers": 0}, "layers must be 1 or more, got 0"),
         ("bart", {"layers": 8}, "layers must be 1 to 7, got 8"),
         ("bert", {"layers": []}, "layers must not be empty. Leave it out for all"),
         ("bert", {"layers": [1, 1]}, r"layers must be distinct, got \(1, 1\)"),
@@ -353,7 +353,7 @@ def test_the_mean_of_heads_is_taken_without_the_matrices_of_all():
 @pytest.mark.parametrize("family", ["bert", "gpt2", "t5"])
 def test_text_and_tokenizer_are_read_as_by_attend(family: str):
     model, tokenizer = small_model(family), tokenizer_for(family)
-    target = {"target": "the key"} if family in PAIRS else {}
+    target = {"text_target": "the key"} if family in PAIRS else {}
     found = rollout_segments(model, tokenizer, "the old cat", **target)
     expected = af.rollout(attend(model, tokenizer, "the old cat", **target))
     np.testing.assert_allclose(found.scores, expected.scores, **CLOSE)

@@ -126,9 +126,11 @@ def test_several_texts_have_spans_of_their_own():
 @pytest.mark.parametrize("family", ["t5", "bart"])
 def test_segments_of_a_pair_run_over_source_and_target(family: str):
     model, tokenizer = small_model(family), metaspace()
-    found = rollout_segments(model, tokenizer, "the cat sat", target="the key", segments="lines")
+    found = rollout_segments(
+        model, tokenizer, "the cat sat", text_target="the key", segments="lines"
+    )
     assert found.tokens == ("the cat sat", "the key", "[rest]")
-    attention = attend(model, tokenizer, "the cat sat", target="the key")
+    attention = attend(model, tokenizer, "the cat sat", text_target="the key")
     labels = labels_of(attention.origin, [(0, 11), (12, 19)])
     expected = summed(af.rollout(attention), labels)
     np.testing.assert_allclose(found.scores, expected, rtol=0, atol=1e-5)

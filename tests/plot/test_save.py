@@ -53,7 +53,7 @@ def test_a_figure_can_be_given_and_must_have_a_place(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", [None, 5, b"a.svg", "a\0.svg", "a\ud800.svg"])
 def test_an_invalid_file_name_raises_an_error(path: object) -> None:
-    with pytest.raises(af.InputError, match="path must be the name of a file"):
+    with pytest.raises(af.InputError, match="expected the name of a file"):
         plot.save(Figure(), path)
 
 

@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import inspect
 import os
 import pkgutil
 import shutil
@@ -90,6 +91,20 @@ def test_the_public_names_are_those_of_the_design() -> None:
         "evaluate", "importance", "models", "paper", "plot", "view",
         "AttnflowError", "InputError", "UnsupportedModelError", "MissingDependencyError",
         "SolverError", "__version__",
+    }  # fmt: skip
+
+
+def test_the_functions_of_types_and_importance_are_public() -> None:
+    functions = {
+        name: {n for n in module.__all__ if inspect.isfunction(getattr(module, n))}
+        for name, module in (("types", attnflow.types), ("importance", attnflow.importance))
+    }
+    assert functions == {
+        "types": {"random_attention"},
+        "importance": {
+            "blank_out", "input_gradient", "integrated_gradients", "leave_span_out", "predict",
+            "predict_among",
+        },
     }  # fmt: skip
 
 

@@ -41,7 +41,7 @@ def _inputs(model: Any, tokenizer: Any, name: str) -> dict[str, Any]:
 def _captured(model: Any, tokenizer: Any, name: str, **options: Any) -> Weights:
     example = REAL_MODELS[name]
     if example.text:
-        found = attend(model, tokenizer, example.text, target=example.target, **options)
+        found = attend(model, tokenizer, example.text, text_target=example.target, **options)
     else:
         [found] = attend(model, None, _inputs(model, None, name), **options)
     return _weights(found)
@@ -99,10 +99,10 @@ def test_texts_of_a_batch_are_as_if_alone_and_decoders_are_causal(real: Load, na
     example = REAL_MODELS[name]
     texts = [example.text, example.text[: len(example.text) // 2]]
     targets = None if example.target is None else [example.target, example.target]
-    together = attend(model, tokenizer, texts, target=targets)
+    together = attend(model, tokenizer, texts, text_target=targets)
     assert len(together) == 2
     assert all(getattr(found, "causal", False) == (name in CAUSAL) for found in together)
     for text, found in zip(texts, together, strict=True):
-        alone = attend(model, tokenizer, text, target=example.target)
+        alone = attend(model, tokenizer, text, text_target=example.target)
         assert found.tokens == alone.tokens
         _assert_close(_weights(found), _weights(alone))

@@ -29,7 +29,7 @@ def attended(real: Load) -> Callable[[str], tuple[Any, Callable[..., Any]]]:
         example = REAL_MODELS[name]
         if example.text:
             given: Any = (model, tokenizer, example.text)
-            more = {} if example.target is None else {"target": example.target}
+            more = {} if example.target is None else {"text_target": example.target}
         else:  # Whisper; start, no timestamps, " (", "water"
             said = torch.tensor([[50257, 50362, 357, 7050]])
             given, more = (model, None, {"input_features": hiss(), "decoder_input_ids": said}), {}

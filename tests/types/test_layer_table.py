@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from attnflow._internal.columns import check_table_path
 from attnflow.errors import InputError
-from attnflow.types import LayerTable, check_table_path
+from attnflow.types import LayerTable
 
 PUBLISHED = {"raw": [(0.69, 0.27), (0.10, 0.43)]}
 

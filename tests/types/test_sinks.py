@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 import attnflow as af
-from attnflow.types import describe_sinks, random_attention
-from attnflow.types._sinks import sinks_of
+from attnflow._internal.sinks import describe_sinks, sinks_of
+from attnflow.types import random_attention
 
 
 def test_a_sink_takes_more_than_half_of_a_layer_on_average():

@@ -211,8 +211,8 @@ def test_importance_and_prediction_may_be_shown_with_attention(attention: af.Att
     assert document["prediction"]["position"] == 3
 
 
-@pytest.mark.parametrize(("heads", "there"), [(None, False), (False, False), (True, True)])
-def test_heads_beyond_8_mb_are_left_out_by_default(heads: bool | None, there: bool) -> None:
+@pytest.mark.parametrize(("heads", "there"), [(None, False), ("mean", False), ("all", True)])
+def test_heads_beyond_8_mb_are_left_out_by_default(heads: Any, there: bool) -> None:
     weights = np.full((12, 16, 126, 126), 1 / 126, dtype=np.float32)
     document = page_data(af.Attention(weights), heads=heads, flow_queries=())
     assert (document["attention"]["heads"] is not None) == there
@@ -256,23 +256,23 @@ def _scores(attention: af.Attention) -> af.TokenAttention:
         (lambda a: [_scores(a), _scores(a)], {}, "once, got scores of rollout, rollout"),
         (lambda a: [_scores(a), af.raw(random_attention(3, 2, 4))], {}, "of different tokens"),
         (lambda a: [_scores(a), af.flow(a, onto=1)], {}, "of different tokens"),
-        (lambda a: a, {"layer": 4}, "layer must be one of the layers of the page, 1 to 3, got 4"),
+        (lambda a: a, {"layer": 4}, "layer must be 1 to 3, got 4"),
         (lambda a: a, {"layer": 0}, "layer must be .* got 0"),
-        (lambda a: a, {"query": 4}, "query must be one of the queries of the page, 0 to 3, got 4"),
+        (lambda a: a, {"query": 4}, "query must be 0 to 3, got 4"),
         (lambda a: a, {"query": -1}, "query must be .* got -1"),
         (lambda a: a, {"query": "CLS"}, "query must be an integer, got 'CLS'"),
-        (_scores, {"query": 0}, "query must be one of the queries of the page, 1 to 2, got 0"),
-        (_scores, {"layer": 1}, "layer must be one of the layers of the page, 2 to 3, got 1"),
+        (_scores, {"query": 0}, "query must be 1 to 2, got 0"),
+        (_scores, {"layer": 1}, "layer must be 2 to 3, got 1"),
         (_scores, {"flow_queries": [1]}, "flow_queries needs an attention or a graph"),
         (lambda a: a, {"flow_queries": [4]}, "flow_queries must be from 0 to 3.* got 4"),
         (lambda a: a, {"flow_queries": [-1]}, "got -1"),
         (lambda a: a, {"flow_queries": [1, 1]}, "1, 1"),
-        (lambda a: a, {"heads": "all"}, "heads must be True for every head"),
-        (lambda a: a.graph(), {"heads": True}, "heads are fused"),
-        (_scores, {"heads": True}, "heads are fused"),
+        (lambda a: a, {"heads": True}, "heads: expected 'all', 'mean' or None, got True"),
+        (lambda a: a.graph(), {"heads": "all"}, "heads are fused"),
+        (_scores, {"heads": "all"}, "heads are fused"),
         (lambda a: a, {"title": " "}, "title must be a non-empty str.* got ' '"),
         (lambda a: a, {"title": 3}, "title must be a non-empty str.* got 3"),
-        (lambda a: a, {"threads": 0}, "threads: expected an integer"),
+        (lambda a: a, {"threads": 0}, "threads must be 1 or more, got 0"),
         (lambda a: a, {"prediction": "yes"}, "prediction must be a Prediction, got str"),
         (lambda a: a, {"importance": 3}, "importance must be one or more Importance, got int"),
         (lambda a: a, {"importance": [3]}, "importance must be one or more Importance, got int"),
@@ -295,7 +295,7 @@ def test_heads_of_a_mean_are_refused() -> None:
     mean = af.Attention(random_attention(2, 1, 3).weights, averaged=True)
     assert page_data(mean)["attention"]["heads"] is None
     with pytest.raises(af.InputError, match="mean of the heads"):
-        _ = page_data(mean, heads=True)
+        _ = page_data(mean, heads="all")
 
 
 def test_an_explanation_has_its_own_prediction(explanation: Explanation) -> None:

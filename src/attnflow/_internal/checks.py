@@ -135,8 +135,8 @@ def as_distinct_ints(values: Iterable[int] | int, name: str) -> tuple[int, ...]:
     return numbers
 
 
-def as_int(value: object, name: str, *, least: int | None = None) -> int:
-    """Return an integer, also from NumPy; one below `least` is an InputError.
+def as_int(value: object, name: str, *, least: int | None = None, most: int | None = None) -> int:
+    """Return an integer, also from NumPy; one below `least` or above `most` is an InputError.
 
     >>> as_int(np.int64(3), "head")
     3
@@ -147,8 +147,9 @@ def as_int(value: object, name: str, *, least: int | None = None) -> int:
             number = operator.index(cast("int", value))
     if number is None:
         raise InputError(f"{name} must be an integer, got {value!r}")
-    if least is not None and number < least:
-        raise InputError(f"{name} must be {least} or more, got {number}")
+    if (least is not None and number < least) or (most is not None and number > most):
+        ends = f"{least} or more" if most is None else f"{least} to {most}"
+        raise InputError(f"{name} must be {ends}, got {number}")
     return number
 
 

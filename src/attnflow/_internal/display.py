@@ -22,6 +22,33 @@ def printable(name: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)
 
 
+def markdown_table(rows: Sequence[Sequence[str]]) -> str:
+    """Return a Markdown table; the first row is its head, and other columns align right.
+
+    >>> print(markdown_table([["", "L1"], ["raw", "0.5"]]))
+    |     |  L1 |
+    |-----|----:|
+    | raw | 0.5 |
+    """
+    # A bar or a line break would end its cell.
+    cells = [[" ".join(cell.replace("|", r"\|").split()) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    rule = "|".join("-" * (width + 1) + ("-", ":")[i > 0] for i, width in enumerate(widths))
+    head, *body = (f"| {line} |" for line in align_columns(cells, right=True, gap=" | "))
+    return "\n".join([head, f"|{rule}|", *body])
+
+
+def position_name(position: int, tokens: Sequence[str]) -> str:
+    """Return a position with its token; the number alone if it has no token or is named by it.
+
+    >>> position_name(0, ["[CLS]"]), position_name(1, ["0", "1"]), position_name(2, [])
+    ('0 [CLS]', '1', '2')
+    """
+    number = str(position)
+    has_name = position < len(tokens) and tokens[position] != number
+    return f"{number} {tokens[position]}" if has_name else number
+
+
 def align_columns(
     rows: Sequence[Sequence[str]],
     *,

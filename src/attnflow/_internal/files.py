@@ -1,5 +1,6 @@
-"""Files: names, complete replacement of a file, and opening of regular files only."""
+"""Files: names, complete replacement of a file, opening of regular files only, and JSON."""
 
+import json
 import os
 import re
 import stat
@@ -8,7 +9,7 @@ import uuid
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, TypeAlias, cast
+from typing import IO, Any, TypeAlias, cast
 
 from attnflow.errors import InputError
 
@@ -46,12 +47,16 @@ def atomic_file(
     """
     target = Path(os.path.realpath(as_path(path)))
     try:
-        mode = _mode(target)
+        mode = None
+        with suppress(FileNotFoundError):
+            mode = target.stat().st_mode
+        if mode is not None and not stat.S_ISREG(mode):
+            raise InputError(f"{path} is {_kind(mode)}. Choose another name")
         _remove_stale_drafts(target.parent)
         with _draft(target, private=mode is not None) as draft:
             yield draft
             if mode is not None:
-                draft.chmod(mode)
+                draft.chmod(stat.S_IMODE(mode))
             _ = draft.replace(target)
     except OSError as reason:
         raise InputError(
@@ -60,28 +65,44 @@ def atomic_file(
 
 
 def open_regular(path: Path) -> IO[bytes]:
-    """Open a regular file for reading. Devices and pipes, which may have no end, are refused."""
+    """Open a regular file for reading; another kind, which may have no end, is an InputError."""
 
     def opener(name: str, flags: int) -> int:
         # Without O_NONBLOCK, opening a pipe waits for a writer.
-        return os.open(name, flags | getattr(os, "O_NONBLOCK", 0))
+        handle = os.open(name, flags | getattr(os, "O_NONBLOCK", 0))
+        mode = os.fstat(handle).st_mode
+        if not stat.S_ISREG(mode):
+            os.close(handle)
+            raise InputError(f"{path}: expected a regular file, got {_kind(mode)}")
+        return handle
 
-    file = open(path, "rb", opener=opener)  # noqa: SIM115 (Path.open has no opener)
-    if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        return file
-    file.close()
-    raise ValueError("expected a regular file, got a device or a pipe")
-
-
-def _mode(target: Path) -> int | None:
-    """Return the mode of the file to replace, None where there is none."""
     try:
-        mode = target.stat().st_mode
-    except FileNotFoundError:
-        return None
-    if not stat.S_ISREG(mode):
-        raise OSError("expected a new name or a regular file, got a folder or device")
-    return stat.S_IMODE(mode)
+        return open(path, "rb", opener=opener)
+    except FileNotFoundError as reason:
+        raise InputError(f"{path} does not exist; check the path") from reason
+    except OSError as reason:
+        raise InputError(f"{path} cannot be read: {reason.strerror}") from reason
+
+
+def parse_json(text: str) -> Any:
+    """Return the content of JSON text; a ValueError says what is wrong with it.
+
+    >>> parse_json('{"head": 3}')
+    {'head': 3}
+    """
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        raise
+    except RecursionError as reason:
+        raise ValueError("lists or objects are nested too deeply") from reason
+    except ValueError as reason:
+        raise ValueError("an integer has too many digits") from reason
+
+
+def _kind(mode: int) -> str:
+    kinds = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
+    return kinds.get(stat.S_IFMT(mode), "a device")
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, TypeAlias, cast
 
+from attnflow._internal.files import parse_json
 from attnflow.errors import InputError
 
 Settings: TypeAlias = Mapping[str, object]
@@ -53,8 +54,8 @@ def _plain_dict(value: object) -> object:
 def settings_from_json(stored: object) -> Settings:
     """Return the settings in JSON text from a file."""
     try:
-        settings = json.loads(str(stored))
-    except (ValueError, RecursionError) as reason:
+        settings = parse_json(str(stored))
+    except ValueError as reason:
         raise InputError(
             f"settings must be JSON text, got {reprlib.repr(stored)}: {reason}"
         ) from reason

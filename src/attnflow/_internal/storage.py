@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnflow._internal import optional as optional_packages
-from attnflow._internal.files import PathLike, as_path, atomic_file, open_regular
+from attnflow._internal.files import PathLike, as_path, atomic_file, open_regular, parse_json
 from attnflow.errors import InputError
 
 Stored: TypeAlias = NDArray[Any] | str | tuple[str, ...]
@@ -87,10 +87,8 @@ def read(
             return reader(file, select, _Budget(file))
     except InputError:
         raise
-    except FileNotFoundError as reason:
-        raise InputError(f"{source} does not exist; check the path") from reason
     # A broken file can raise anything: tokenize errors from a header, MemoryError from a shape,
-    # RuntimeError from encryption, RecursionError from JSON, and more.
+    # RuntimeError from encryption, and more.
     except Exception as e:
         raise InputError(
             f"{source} is not a readable {source.suffix} file: {e}. It may be cut off or of "
@@ -103,8 +101,7 @@ def naming_file(path: PathLike) -> Generator[None]:
     """Raise an InputError that names the file for every error about its content."""
     try:
         yield
-    # ValueError: an integer of too many digits in JSON. RecursionError: too many brackets.
-    except (ValueError, RecursionError) as reason:
+    except ValueError as reason:
         message = str(reason)
         if len(message) > _MESSAGE:
             message = f"{message[: _MESSAGE // 2]} … {message[-_MESSAGE // 2 :]}"
@@ -198,7 +195,7 @@ def _read_safetensors(file: IO[bytes], select: _Select, budget: _Budget) -> dict
 
 
 def _parsed(text: str) -> Stored:
-    value: Any = json.loads(text)
+    value = parse_json(text)
     return tuple(cast("list[str]", value)) if isinstance(value, list) else str(value)
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 import typer
 
 from attnflow import models
-from attnflow.cli._loading import loaded_model, loading, naming_options
+from attnflow.cli._loading import limited_memory, loaded_model, loading
 from attnflow.cli._model_options import (
     AllowPickle,
     Device,
@@ -74,7 +74,7 @@ def attend(
         int | None,
         typer.Option(min=1, metavar="N", help="Generate up to N tokens first, and include them."),
     ] = None,
-    target: Annotated[
+    text_target: Annotated[
         str | None,
         typer.Option(
             metavar="TEXT",
@@ -96,8 +96,13 @@ def attend(
     for option, value, allowed, reason in (
         ("--batch-size", batch_size, batch_file is not None, "without --batch-file"),
         ("--format", file_format, batch_file is not None, "without --batch-file"),
-        ("--target", target, batch_file is None, "with --batch-file: it belongs to one text"),
-        ("--target", target, generate is None, "with --generate, which writes the target"),
+        (
+            "--text-target",
+            text_target,
+            batch_file is None,
+            "with --batch-file: it belongs to one text",
+        ),
+        ("--text-target", text_target, generate is None, "with --generate, which writes it"),
     ):
         if value is not None and not allowed:
             raise wrong(option, f"has no meaning {reason}")
@@ -108,7 +113,7 @@ def attend(
         as_json=as_json,
     )
     if batch_file is None:
-        attending.one(text, file, out, target=target)
+        attending.one(text, file, out, text_target)
     else:
         attending.many(batch_file, out, batch_size or _BATCH_SIZE, file_format or "npz")
 
@@ -122,17 +127,17 @@ class _Attending:
     settings: dict[str, Any]
     as_json: bool
 
-    def one(self, text: str | None, file: Path | None, out: Path, *, target: str | None) -> None:
+    def one(self, text: str | None, file: Path | None, out: Path, text_target: str | None) -> None:
         """Write the attention for one text to a file."""
         out = output_path(out, option="--out", source=file)
-        if target is not None:
-            target = encodable(target, option="--target")
+        if text_target is not None:
+            text_target = encodable(text_target, option="--text-target")
         given = one_text(text, file)
-        with loading("attention", self.model) as progress, naming_options(_REMEDY):
+        with loading("attention", self.model) as progress, limited_memory(_REMEDY):
             loaded = loaded_model(self.model, self.load_settings)
             progress(0, 1)
             attention = models.attend(
-                loaded.model, loaded.tokenizer, given, target=target, **self.settings
+                loaded.model, loaded.tokenizer, given, text_target=text_target, **self.settings
             )
             attention.save(out)
         self._say({"out": str(out), **_described(attention)}, f"wrote {out}: {_summary(attention)}")
@@ -144,7 +149,7 @@ class _Attending:
         out = output_folder(out, option="--out", suffix=suffix)
         width = max(5, len(str(len(texts))))
         files: list[dict[str, Any]] = []
-        with loading("attention", self.model) as progress, naming_options(_REMEDY):
+        with loading("attention", self.model) as progress, limited_memory(_REMEDY):
             loaded = loaded_model(self.model, self.load_settings)
             for start in range(0, len(texts), batch_size):
                 progress(start, len(texts))

@@ -113,9 +113,11 @@ def compute(
     """
     _check_method(method, onto=onto, threads=threads, receptive_field=receptive_field or None)
     source = file_path(source, option="IN")
-    wanted_layers = positions(layers, option="--layers", lowest=1)
-    wanted_queries = positions(queries, option="--queries", lowest=0)
-    taken_out = positions(without, option="--without", lowest=0) or ()
+    rows: dict[str, Any] = {
+        "layers": positions(layers, option="--layers", lowest=1),
+        "queries": positions(queries, option="--queries", lowest=0),
+    }
+    excluded = positions(without, option="--without", lowest=0) or ()
     residual = _RESIDUAL[method] if residual is None else residual
     if out is not None:
         out = output_path(out, option="--out", source=source)
@@ -125,10 +127,9 @@ def compute(
         "heads": heads,
         "residual": below_one(residual, option="--residual"),
         "discard_ratio": below_one(discard_ratio, option="--discard-ratio"),
-        "without": taken_out,
+        "without": excluded,
     }
     graph = _graph(attention, head, edges)
-    rows: dict[str, Any] = {"layers": wanted_layers, "queries": wanted_queries}
     composed: dict[str, Any] = {"onto": onto or 0, "receptive_field": receptive_field}
     if method == "flow":
         with progress_bar("attention flow") as progress:

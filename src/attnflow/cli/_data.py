@@ -1,4 +1,4 @@
-"""Agreement sentences that a command is pointed at."""
+"""The option --data, and the agreement sentences in its folder."""
 
 from pathlib import Path
 from typing import Annotated, TypeAlias

@@ -1,6 +1,7 @@
 """Exit codes: expected errors end the program with one line and a code, without a traceback."""
 
 import os
+import re
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -37,7 +38,21 @@ class Command(TyperCommand):
                 raise InputError(
                     f"standard output is closed; redirect it to a file or to {os.devnull}{out}"
                 )
-            return super().invoke(ctx)
+            try:
+                return super().invoke(ctx)
+            except AttnflowError as error:
+                raise type(error)(self._name_options(str(error))) from error
+
+    def _name_options(self, message: str) -> str:
+        """Return a message of the library with options in place of its arguments.
+
+        An argument is the first word, as in "layer must be 1 to 6", or a flag: "truncate=True".
+        """
+        for param in self.params:
+            if param.param_type_name == "option":
+                argument = rf"^(line \d+: )?{param.name}(?= must |: | needs )|\b{param.name}=True\b"
+                message = re.sub(argument, rf"\1{param.opts[0]}", message)
+        return message
 
 
 @contextmanager
@@ -49,7 +64,10 @@ def exit_codes() -> Generator[None]:
     except AttnflowError as error:
         _print_error(str(error))
         raise SystemExit(_FAILED) from error
-    except BrokenPipeError as error:
+    except (BrokenPipeError, SystemExit) as error:
+        # While it parses, as for --help, typer turns a BrokenPipeError into an exit with code 1.
+        if isinstance(error, SystemExit) and not isinstance(error.__context__, BrokenPipeError):
+            raise
         _drop_output()
         raise SystemExit(_READER_GONE) from error
     except OSError as error:

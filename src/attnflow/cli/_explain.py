@@ -7,7 +7,7 @@ import typer
 
 from attnflow.cli import _model_options as options
 from attnflow.cli._explanation_table import explanation_table
-from attnflow.cli._loading import SHIPPED, loaded_model, loading, naming_options
+from attnflow.cli._loading import SHIPPED, limited_memory, loaded_model, loading
 from attnflow.cli._notes import print_note, print_sinks_note, print_unknown_note
 from attnflow.cli._options import number_or_name, wrong
 from attnflow.cli._texts import one_text
@@ -24,13 +24,9 @@ def explain_command(
         int | None, typer.Option(min=1, metavar="L", help="Layer that attends.  [default: last]")
     ] = None,
     query: Annotated[int | None, options.query_option("attends")] = None,
-    method: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="raw|rollout|flow",
-            help="How layers compose; may be given several times.  [default: all three]",
-        ),
-    ] = None,
+    methods: Annotated[
+        str, typer.Option(metavar="NAMES", help="How layers compose, separated by commas.")
+    ] = ",".join(METHODS),
     target: options.Target = None,
     position: options.Position = None,
     replace: options.Replace = None,
@@ -50,10 +46,10 @@ def explain_command(
     """
     if (text is None) == (file is None):
         raise wrong("TEXT", "expected one of TEXT, - for standard input, and --file")
-    methods = _methods(method)
+    chosen = _methods(methods)
     given = one_text(text, file)
     load_settings = {"allow_pickle": allow_pickle, "remote_code": remote_code, "device": device}
-    with loading("explaining", model) as progress, naming_options("a shorter text"):
+    with loading("explaining", model) as progress, limited_memory("a shorter text"):
         loaded = loaded_model(model, load_settings)
         explanation = explain(
             loaded.model,
@@ -61,7 +57,7 @@ def explain_command(
             given,
             layer=layer,
             query=query,
-            methods=methods,
+            methods=chosen,
             target=number_or_name(target),
             position=position,
             replace=number_or_name(replace),
@@ -80,13 +76,13 @@ def explain_command(
     print_sinks_note(explanation.attention)
     if explanation.saturated:
         print_note(
-            f"flow is saturated at layer {explanation.layer}: it is the most that each token may "
-            "give, whatever the layers between do; a lower --layer shows more"
+            f"flow is saturated at layer {explanation.layer}: every score is at its ceiling, "
+            "which does not depend on the layers in between; a lower --layer shows more"
         )
 
 
-def _methods(names: list[str] | None) -> tuple[Method, ...]:
-    for name in names or ():
-        if name not in METHODS:
-            raise wrong("--method", f"expected one of {', '.join(METHODS)}, got {name!r}")
-    return tuple(cast("list[Method]", names)) if names else METHODS
+def _methods(text: str) -> tuple[Method, ...]:
+    names = tuple(name.strip() for name in text.split(","))
+    if not set(names) <= set(METHODS):
+        raise wrong("--methods", f"expected some of {','.join(METHODS)}, got {text!r}")
+    return cast("tuple[Method, ...]", names)

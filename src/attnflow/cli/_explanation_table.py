@@ -1,4 +1,4 @@
-"""An explanation as text for people: a bar for each number."""
+"""An explanation as a table for the terminal, with a bar for each number."""
 
 import os
 import shutil
@@ -7,10 +7,9 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from attnflow._internal.display import format_number, printable
+from attnflow._internal.display import format_number, position_name, printable
 from attnflow.cli._table import align, text_width
 from attnflow.evaluate import Explanation
-from attnflow.types import position_name
 
 _BAR = 6  # characters, where there is room; chosen so that five columns fit 80
 _EIGHTHS = " ▏▎▍▌▋▊▉█"

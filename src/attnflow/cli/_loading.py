@@ -8,16 +8,10 @@ from typing import Any
 from attnflow import models, paper
 from attnflow._internal import checks
 from attnflow.cli._progress import progress_bar
-from attnflow.errors import AttnflowError, InputError
+from attnflow.errors import InputError
 
 # Name of the model that comes with attnflow.
 SHIPPED = "verb-number"
-# Arguments in messages of the library, and the options of the command for them.
-_OPTIONS = {
-    "allow_pickle=True": "--allow-pickle",
-    "remote_code=True": "--remote-code",
-    "truncate=True": "--truncate",
-}
 _LOADING = "loading the model"
 _LOADING_LINE = "loading the model, which is downloaded if it is not in the cache"
 # Seconds. Chosen: longer than it takes to import torch and load a model from disk.
@@ -46,15 +40,10 @@ def loading(label: str, name: str | None = None) -> AbstractContextManager[check
 
 
 @contextmanager
-def naming_options(remedy: str) -> Generator[None]:
-    """Replace arguments by options in errors; `remedy` is the advice if memory runs out."""
+def limited_memory(remedy: str) -> Generator[None]:
+    """Raise an InputError if memory runs out; `remedy` is its advice."""
     try:
         yield
-    except AttnflowError as error:
-        message = str(error)
-        for setting, option in _OPTIONS.items():
-            message = message.replace(setting, option)
-        raise type(error)(message) from error
     except (MemoryError, RuntimeError) as error:
         # On the CPU torch raises a RuntimeError that mentions memory.
         if not isinstance(error, MemoryError) and "memory" not in str(error):

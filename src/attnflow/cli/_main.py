@@ -1,7 +1,9 @@
 """The entry point of the installed command."""
 
 import io
+import os
 import sys
+from pathlib import Path
 from typing import TextIO
 
 from attnflow.cli import _interrupt as interrupt
@@ -25,6 +27,9 @@ def _run() -> None:
     from attnflow.cli._exit_codes import exit_codes  # noqa: PLC0415
 
     sys.stdout = _buffered(sys.stdout)
+    if sys.stderr is None:
+        # Python has no stderr where the shell closed it, and typer then prints errors on stdout.
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         # Characters that the terminal's encoding lacks are escaped and not an error.
         if isinstance(stream, io.TextIOWrapper):

@@ -7,6 +7,8 @@ import typer
 
 from attnflow._internal.optional import install_command
 
+MAX_THREADS = 1024  # chosen: above the cores of any machine; what is larger is a typing error
+
 Text: TypeAlias = Annotated[
     str | None,
     typer.Argument(metavar="TEXT", help="The text, or - to read it from standard input."),
@@ -75,7 +77,10 @@ BatchSize: TypeAlias = Annotated[
     ),
 ]
 Threads: TypeAlias = Annotated[
-    int | None, typer.Option(min=1, metavar="N", help="Threads for flow.  [default: all cores]")
+    int | None,
+    typer.Option(
+        min=1, max=MAX_THREADS, metavar="N", help="Threads for flow.  [default: all cores]"
+    ),
 ]
 
 

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 import typer
 
 from attnflow._internal.display import printable
+from attnflow._internal.sinks import describe_sinks
 from attnflow.evaluate import Explanation
-from attnflow.types import Attention, EncoderDecoderAttention, describe_sinks
+from attnflow.types import Attention, EncoderDecoderAttention
 
 # How to exclude sinks, for commands without an option for it.
 COMPUTE_WITHOUT = "attnflow compute --without"

@@ -34,12 +34,10 @@ Out: TypeAlias = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="Also write the table to this .md, .csv or .parquet file, and the values of every "
-        "sentence, or with --models of every model, to FILE.sentences.csv or .parquet.",
+        help="Also write the table to this .md, .csv or .parquet file, and the values behind "
+        "its means, of every sentence or model, to FILE.sentences.csv or .parquet.",
     ),
 ]
-
-
 AsPublished: TypeAlias = Annotated[
     bool,
     typer.Option(

@@ -11,12 +11,12 @@ from typing import Any
 import typer
 
 from attnflow import paper
+from attnflow._internal.columns import check_table_path, nan_to_none
 from attnflow.cli._data import read_splits
 from attnflow.cli._loading import SHIPPED, loading
 from attnflow.cli._options import wrong
 from attnflow.errors import InputError
 from attnflow.evaluate import LayerTable
-from attnflow.types import check_table_path, nan_to_none
 
 # Chosen: an hour of computation. Sentences from files have no limit.
 _MAX_GENERATED = 100_000

@@ -6,13 +6,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from attnflow._internal.display import align_columns, format_number, printable
-from attnflow.types import TokenAttention, position_name
+from attnflow._internal.display import align_columns, format_number, position_name, printable
+from attnflow.types import TokenAttention
 
 _MOST_TOKENS = 5  # shown for each query if the row is too wide; chosen to fit 80 columns
-_CUT = (
-    f"(the {_MOST_TOKENS} highest scores of each query; for all: --json, --out, a wider terminal)"
-)
 _COLOUR = re.compile(r"\x1b\[\d*m")
 
 
@@ -20,7 +17,7 @@ def table(token_attention: TokenAttention, layer: int, *, width: int | None) -> 
     """Return the scores of one layer: a row for each query, a column for each token.
 
     If the columns do not fit into `width` characters, each query is shown with the tokens of its
-    highest scores instead. None is any width.
+    highest scores instead, as many as fit. None is any width.
     """
     rows = token_attention.scores[token_attention.layers.index(layer)]
     tokens = [printable(token) for token in token_attention.tokens]
@@ -29,11 +26,15 @@ def table(token_attention: TokenAttention, layer: int, *, width: int | None) -> 
     cells += [
         [name, *map(format_number, row.tolist())] for name, row in zip(queries, rows, strict=True)
     ]
-    lines = align(cells, right=True)
-    if width is not None and len(tokens) > _MOST_TOKENS and max(map(text_width, lines)) > width:
-        cells = [[name, *_highest(row, tokens)] for name, row in zip(queries, rows, strict=True)]
-        lines = [_CUT, *align(cells)]
-    return "\n".join([_title(token_attention, layer), *lines])
+    lines, titles = align(cells, right=True), [_title(token_attention, layer)]
+    count = min(_MOST_TOKENS, len(tokens))
+    while width is not None and count and max(map(text_width, lines)) > width:
+        named = zip(queries, rows, strict=True)
+        lines = align([[name, *_highest(row, tokens, count)] for name, row in named])
+        scores = "highest score" if count == 1 else f"{count} highest scores"
+        note = f"(the {scores} of each query; for all: --json, --out, a wider terminal)"
+        titles, count = [titles[0], note], count - 1
+    return "\n".join([*titles, *lines])
 
 
 def saturation_note(token_attention: TokenAttention) -> str:
@@ -69,9 +70,9 @@ def _title(token_attention: TokenAttention, layer: int) -> str:
     return f"{token_attention.method}, layer {layer} ({', '.join(settings)})"
 
 
-def _highest(row: NDArray[np.float64], tokens: Sequence[str]) -> list[str]:
+def _highest(row: NDArray[np.float64], tokens: Sequence[str], count: int) -> list[str]:
     # stable, so that equal scores come in the order of the tokens
-    order = np.argsort(-row, kind="stable")[:_MOST_TOKENS]
+    order = np.argsort(-row, kind="stable")[:count]
     return [f"{format_number(row.item(j))} {position_name(j, tokens)}" for j in order.tolist()]
 
 

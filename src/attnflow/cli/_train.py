@@ -11,7 +11,8 @@ import typer
 from attnflow._internal.display import format_number
 from attnflow.cli._data import Data, read_splits
 from attnflow.cli._exit_codes import Command
-from attnflow.cli._model_options import Json, needs
+from attnflow.cli._model_options import MAX_THREADS, Json, needs
+from attnflow.cli._notes import print_note
 from attnflow.cli._options import wrong
 from attnflow.cli._train_bar import train_bar
 from attnflow.paper import (
@@ -88,6 +89,7 @@ def verb_number(
         int,
         typer.Option(
             min=1,
+            max=MAX_THREADS,
             metavar="N",
             help="Threads of torch. More threads help little, since the model is small, and may "
             "change the last bits of the weights.",
@@ -140,10 +142,9 @@ def _splits(data: Path | None) -> Splits:
     """Return the splits, with notes about them on stderr."""
     if data is None:
         splits = generated_splits(_SENTENCES)
-        typer.echo(
-            f"note: training on {len(splits.train)} generated sentences, since there is no --data; "
-            "the model will be inaccurate on natural sentences",
-            err=True,
+        print_note(
+            f"training on {len(splits.train)} generated sentences, since there is no --data; the "
+            "model will be inaccurate on natural sentences"
         )
         return splits
     return read_splits(data)

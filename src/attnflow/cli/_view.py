@@ -9,7 +9,7 @@ import typer
 from attnflow import models
 from attnflow._internal import storage
 from attnflow.cli import _model_options as options
-from attnflow.cli._loading import loaded_model, loading, naming_options
+from attnflow.cli._loading import limited_memory, loaded_model, loading
 from attnflow.cli._notes import print_note, print_sinks_note, print_unknown_note
 from attnflow.cli._options import check_file, number_or_name, wrong
 from attnflow.cli._progress import progress_bar
@@ -100,8 +100,7 @@ def view(
         seen = _explained(one_text(shown, file), model, load_settings, predicted, passes)
     settings: Any = {"layer": layer, "query": query, "title": title, "threads": threads}
     with progress_bar("attention flow") as progress:
-        every = None if heads is None else heads == "all"
-        page = to_html(seen, heads=every, progress=progress, **settings)
+        page = to_html(seen, heads=heads, progress=progress, **settings)
     with storage.atomic_file(out) as draft:
         _ = draft.write_text(page, encoding="utf-8")
     size = len(page.encode())
@@ -128,7 +127,7 @@ def _explained(
     passes: dict[str, Any],
 ) -> Explanation | _Attended:
     """Return an explanation; if the model has no prediction, its attention, with a note."""
-    with loading("explaining", model) as progress, naming_options("a shorter text"):
+    with loading("explaining", model) as progress, limited_memory("a shorter text"):
         loaded = loaded_model(model, load_settings)
         try:
             explanation = explain(

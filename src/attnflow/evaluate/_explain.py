@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from attnflow._internal.checks import Progress
+from attnflow._internal import checks
 from attnflow.errors import InputError, UnsupportedModelError
 from attnflow.evaluate._explanation import Explanation
 from attnflow.importance import importance_with_prediction
@@ -33,7 +33,7 @@ def explain(
     truncate: bool = False,
     batch_size: int | None = None,
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: checks.Progress | None = None,
 ) -> Explanation:
     """Return the prediction of a model for a text, with token attention and importance.
 
@@ -84,9 +84,10 @@ def explain(
             f"{type(model).__name__} is an encoder-decoder, and explain takes models with one "
             "sequence of tokens; use attnflow.models.attend and attnflow.importance"
         )
-    layer = attention.n_layers if layer is None else layer
-    # An invalid layer or query is an error here, before the passes that take long.
-    _ = raw(attention, layers=[layer], queries=[0 if query is None else query])
+    top, last = attention.n_layers, attention.n_tokens - 1
+    layer = top if layer is None else checks.as_int(layer, "layer", least=1, most=top)
+    if query is not None:
+        query = checks.as_int(query, "query", least=0, most=last)
     before = 2 + attention.n_tokens  # steps before the first method
 
     def report(done: int) -> None:
@@ -105,8 +106,8 @@ def explain(
         progress=lambda done, _total: report(1 + done),
     )
     if query is None:
-        last = attention.n_tokens - 1 if attention.causal else 0
-        query = last if prediction.position is None else prediction.position
+        read = last if attention.causal else 0
+        query = read if prediction.position is None else prediction.position
     rows: dict[str, Any] = {"layers": [layer], "queries": [query]}
     graph = functools.cache(attention.graph)  # heads are fused once, and not for raw attention
     compute: dict[Method, Callable[[], TokenAttention]] = {

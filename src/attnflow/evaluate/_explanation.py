@@ -72,7 +72,7 @@ class Explanation:
 
     @property
     def saturated(self) -> bool:
-        """Whether flow has reached its upper bound, whatever the layers between the ends do."""
+        """Whether every score of flow is at its ceiling, as `flow` explains."""
         return "flow" in self.scores and self.scores["flow"].saturated[0]
 
     def settings(self) -> dict[str, Any]:

@@ -9,10 +9,14 @@ from attnflow.importance._integrated_gradients import integrated_gradients
 from attnflow.importance._leave_span_out import leave_span_out
 from attnflow.importance._predict import predict, predict_among
 from attnflow.importance._prediction import Prediction
-from attnflow.importance._with_prediction import importance_with_prediction
 from attnflow.types import Importance
 
+# For `attnflow.evaluate`, not for users.
+from attnflow.importance._with_prediction import (  # isort: skip
+    importance_with_prediction as importance_with_prediction,
+)
+
 __all__ = [
-    "Importance", "Prediction", "blank_out", "importance_with_prediction", "input_gradient",
+    "Importance", "Prediction", "blank_out", "input_gradient",
     "integrated_gradients", "leave_span_out", "predict", "predict_among",
 ]  # fmt: skip

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from torch import nn
 
 # Tokens in a batch if callers set no batch_size. Chosen: on one core a model of a few million
-# weights is about as fast with 512 as with 8,192; fewer and larger batches suit several cores. A
-# large model gets fewer tokens, as many as make this number of multiplications, to save memory. The
-# weights include the vocabulary's, and so bound the logits. A pass with gradients keeps all
-# intermediate results, so it gets a quarter.
+# weights is about as fast with 512 as with 8,192; fewer and larger batches suit several cores. To
+# save memory, a large model gets fewer tokens: tokens times weights is at most _MULTIPLICATIONS.
+# The weights of the vocabulary count, so this limits the logits too. A pass with gradients keeps
+# all intermediate results, so it gets a quarter.
 _MAX_TOKENS, _MIN_TOKENS, _MULTIPLICATIONS = 4096, 512, 2**34
 
 

@@ -75,7 +75,8 @@ def input_gradient(
     zero for every token whatever the model has learned: `LN(e + c·1) = LN(e)`, so the derivative of
     the score by c, which is the sum over d of `g[i, d]`, is zero. `reduce="sum"` is an InputError
     there. Whether a model is one of them is computed from the model alone, by one pass over eight
-    fixed ids. A sum that is only rounding is set to zero.
+    fixed ids or, if it takes no ids or another number of them, over fixed values of the shape of
+    the first input. A sum that is only rounding is set to zero.
 
     One forward and one backward row for each text, in batches, with the memory of training.
     Abnar & Zuidema (2020), https://doi.org/10.18653/v1/2020.acl-main.385. Gradient × input:
@@ -121,15 +122,14 @@ def input_gradient_of(
                 kept = list(inputs[number].kept)
                 targets[number] = found[row]
                 values[number] = {name: array[row, kept] for name, array in per_token.items()}
-    ordered = [values[number] for number in range(len(inputs))]
-    chosen = choose_reduce(model, reduce, ordered, signed=signed)
+    chosen = choose_reduce(model, reduce, inputs[0], signed=signed)
     return [
         Importance(
-            values[number][name] if signed else np.abs(values[number][name]),
+            values[number][chosen] if signed else np.abs(values[number][chosen]),
             item.tokens,
             "input_gradient",
-            {**targets[number].settings, "reduce": name, "signed": signed},
+            {**targets[number].settings, "reduce": chosen, "signed": signed},
             item.origin,
         )
-        for number, (item, name) in enumerate(zip(inputs, chosen, strict=True))
+        for number, item in enumerate(inputs)
     ]

@@ -202,11 +202,7 @@ def _read_at(
     decoder = fields.get("decoder_input_ids")
     places = kept if decoder is None else tuple(range(decoder.shape[1]))
     if position is not None:
-        if not 0 <= checks.as_int(position, "position") < len(places):
-            raise InputError(
-                f"position: expected 0 to {len(places) - 1} for this input, got {position}"
-            )
-        return places[position]
+        return places[checks.as_int(position, "position", least=0, most=len(places) - 1)]
     if decoder is not None:
         return places[-1]
     inner = None if tokenizer is None else inner_tokenizer(tokenizer)

@@ -13,7 +13,7 @@ from attnflow.importance._inputs import SingleInput
 from attnflow.importance._scorer import Score, Scorer
 from attnflow.importance._settings import BlankOutSettings, Replace
 from attnflow.importance._target import Target
-from attnflow.types import Importance, Origin, Span, word_names
+from attnflow.types import Importance, Origin, Span
 
 if TYPE_CHECKING:
     from torch import nn
@@ -114,7 +114,7 @@ def leave_span_out(
     results = [
         Importance(
             values,
-            word_names(own, item.tokens, item.text),
+            words.word_names(own, item.tokens, item.text),
             "leave_span_out",
             {**found.settings, **made},
             Origin(spans=tuple(word.span for word in own), text=item.text),

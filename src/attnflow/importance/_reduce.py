@@ -9,7 +9,8 @@ LayerNorm removes it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from attnflow.errors import AttnflowError, InputError
 from attnflow.importance._embeddings import Leaf, changed_embeddings, embedding_tables, gradient
-from attnflow.importance._inputs import single_inputs
+from attnflow.importance._inputs import SingleInput, single_inputs
 from attnflow.importance._passes import all_logits, evaluation
 from attnflow.importance._settings import Reduce
 
@@ -80,52 +81,60 @@ def reduced(
 
 
 def choose_reduce(
-    model: nn.Module,
-    reduce: Reduce | None,
-    found: Sequence[Mapping[Reduce, NDArray[np.float64]]],
-    *,
-    signed: bool,
-) -> list[Reduce]:
-    """Return for each input in `found` how its gradient is reduced.
+    model: nn.Module, reduce: Reduce | None, item: SingleInput, *, signed: bool
+) -> Reduce:
+    """Return how the gradients of a model are reduced.
 
     By default this is the sum, or the norm if the sums of the model are zero. The model alone
-    decides, by a pass over fixed ids, so that the result for a text does not depend on other texts.
-    If it does not run on these ids, each input decides for itself.
+    decides, by a pass over fixed ids, so that the result for a text does not depend on its words or
+    on other texts. If the model does not run on these ids, the pass has the shape of `item`.
     """
     if reduce not in (None, "sum"):
-        return [reduce] * len(found)
-    zero = _sums_are_zero(model)
-    zeros = [_is_zero(item) if zero is None else zero for item in found]
-    if any(zeros) and (reduce == "sum" or signed):
+        return reduce
+    zero = _sums_are_zero(model, item)
+    if zero and (reduce == "sum" or signed):
         instead = 'reduce="input"' if signed else 'reduce="norm" or reduce="input"'
         raise InputError(
             f"the gradient of {type(model).__name__} sums to zero over the dimensions of every "
             "embedding, as in all models that read embeddings through LayerNorm, so that the sum "
             f"says nothing; use {instead}"
         )
-    return ["norm" if zero else "sum" for zero in zeros]
+    return "norm" if zero else "sum"
 
 
-def _sums_are_zero(model: nn.Module) -> bool | None:
-    """Whether the sums of a model are zero for fixed ids; None if it does not run on them."""
+def _sums_are_zero(model: nn.Module, item: SingleInput) -> bool:
     import torch
 
     tables: list[Any] = embedding_tables(model)
     count = min((getattr(table, "num_embeddings", 0) for table in tables), default=0)
-    if not count:
-        return None
-    # Spread over the vocabulary, since its first and last ids often are special tokens.
-    ids = torch.arange(1, _PROBE_TOKENS + 1) * count // (_PROBE_TOKENS + 1)
+    if count:
+        ids = _spread(count, _PROBE_TOKENS).to(tables[0].weight.device)
+        with contextlib.suppress(AttnflowError):
+            (probe,), _ = single_inputs(model, None, ids)
+            return _probe(model, probe.fields, probe.main)
+    if item.ids.is_floating_point():
+        random = torch.Generator().manual_seed(0)
+        fixed = torch.randn(item.ids.shape, generator=random).to(item.ids)
+    else:
+        fixed = _spread(count, item.ids.shape[1]).to(item.ids) if count else item.ids
+    return _probe(model, {**item.fields, item.main: fixed}, item.main)
+
+
+def _spread(count: int, length: int) -> Tensor:
+    """Return ids (1, length) from all over a vocabulary, whose ends often are special tokens."""
+    import torch
+
+    return (torch.arange(1, length + 1) * count // (length + 1))[None]
+
+
+def _probe(model: nn.Module, fields: dict[str, Any], main: str) -> bool:
+    """Return whether the sums of the gradient are zero in a pass over `fields`."""
     leaf = Leaf()
-    try:
-        (item,), _ = single_inputs(model, None, ids[None].to(tables[0].weight.device))
-        with evaluation(model, gradients=True):
-            with changed_embeddings(model, item.fields, item.main, leaf) as fields:
-                # The largest logit at every position stands for any score.
-                scores = all_logits(model, fields).amax(dim=-1)
-            slopes = gradient(model, scores, leaf)
-    except AttnflowError:
-        return None
+    with evaluation(model, gradients=True):
+        with changed_embeddings(model, fields, main, leaf) as changed:
+            # The largest logit at every position stands for any score.
+            scores = all_logits(model, changed).amax(dim=-1)
+        slopes = gradient(model, scores, leaf)
     return _is_zero(reduced(slopes, leaf.embeddings, None))
 
 

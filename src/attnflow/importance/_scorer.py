@@ -7,8 +7,8 @@ logit
     `z(t)`, the logit of the target.
 difference
     `p(t) − p(o)`, the probability of the target minus that of the other class. With more than two
-    classes the other one is the most probable besides the target for the unchanged input; it stays
-    the same when the input changes.
+    classes, the other class is the most probable one besides the target for the unchanged input;
+    it stays the same for changed inputs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""`importance_with_prediction`: prediction and importance of one text from the same passes."""
+"""`importance_with_prediction`: prediction and importance of one text from the same passes.
+
+This is for the other packages of attnflow, not for users.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 """Exact maximum flow in layered networks; knows nothing of transformers.
 
+`MaxFlow` is public as `attnflow.MaxFlow`; the functions are for `attnflow.methods`, not for users.
 Importing this package does not load Numba; the first solve of three layers or more does.
 """
 

@@ -1,4 +1,4 @@
-"""All flows to some sinks of one network, which are shared out among threads."""
+"""Solve the flows to some sinks of one network in several threads."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from attnflow.maxflow._network import Floats, Network
 from attnflow.maxflow._pair import unproved
 
-# Layers that are searched for all sources of the first sink before saturation is tried; every
-# sink corrects it for the next. Five is where real encoders begin to saturate.
+# Layers of the first sink whose flows are searched before saturation is tried; each sink adjusts
+# the number for the next. Five is where real encoders begin to saturate.
 _FIRST_SEARCH_DEPTH = 5
 # Pairs times edges below which one thread is quicker than starting others: about six milliseconds
 # of work, measured on attention of 4 to 32 tokens.
@@ -20,7 +20,7 @@ _ONE_THREAD = 2**20
 
 
 class Job(NamedTuple):
-    """A sink, and the sources whose flows to it are computed: their places in a list, and nodes."""
+    """A sink, and the sources whose flows to it are computed: index in the result, and node."""
 
     sink: int
     places: NDArray[np.int64]

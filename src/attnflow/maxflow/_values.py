@@ -53,10 +53,9 @@ def flow_values(
 
     `matrices[l - 1][i, k]` is the capacity of the edge from node i of layer l to node k of layer
     l − 1; sinks are the nodes of layer 0. By default all layers are solved. A source that a layer
-    does not have gives zeros there. The error of a value is at most 1e-9 of it. `threads` is the
-    number of sinks solved at a time, at most one a core, and by default that, or one where there is
-    little to do; the values do not depend on it. `progress(done, total)` counts pairs, in the
-    calling thread.
+    does not have gives zeros there. The error of a value is at most 1e-9 of what source and sink
+    allow. `threads` is as for `attnflow.flow`. `progress(done, total)` counts pairs, in the calling
+    thread.
 
     Raises SolverError where a value cannot be proved.
     """

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnflow._internal import checks
-from attnflow.errors import InputError
 from attnflow.maxflow import flow_values
 from attnflow.methods._receptive_field import corrected, uniform
 from attnflow.methods._selection import Selection, graph_of, select
@@ -29,21 +28,21 @@ def flow(
     threads: int | None = None,
     progress: checks.Progress | None = None,
 ) -> TokenAttention:
-    """Attention flow: the most that can flow from a position down to a token.
+    """Return attention flow: the maximum flow from a position down to a token.
 
     `F(i, j) = max flow from i to j`, with the weights of the attention graph as capacities: the
-    weight of a path is its narrowest edge, and paths that share an edge share its capacity. The
-    error of a value is at most 1e-9 of it, whatever the range of the weights, and some 1e-12 for
-    attention; a value that cannot be proved to that is a SolverError. The proof is a cut or bound
-    of the same size as the flow, in integers; a flow within 3e-11 of the most that source and token
-    allow is given as that.
+    weight of a path is its narrowest edge, and paths that share an edge share its capacity.
+    `normalized()` gives rows that sum to one, as the original code does.
 
-    The values are maximum flows as they are; `normalized()` gives rows that sum to one, as the
-    original code does. The flow of deep layers is often **saturated**: the same for every query.
-    Then the layer says which tokens can pass on much, and nothing about the query; the result
-    says so in `saturated`. With a single query there is nothing to compare: then it is True where
-    every score equals its upper limit, which no attention in between can change: the smaller of
-    what the query's row and what the token's column add up to.
+    A score has a ceiling: the smaller of the sum of the query's row and the sum of the token's
+    column. The error of a score is at most 1e-9 of its ceiling for weights of any range, and about
+    1e-12 for attention. Each score is proved by a cut or bound in integers; without a proof it is a
+    SolverError. A flow within 3e-11 of the ceiling is rounded to it.
+
+    The flow of deep layers is often **saturated**: the same for every query. Such a layer says
+    which tokens can pass on much, and nothing about the query; `saturated` of the result marks it.
+    With a single query there is nothing to compare; then a layer is marked if every score is at its
+    ceiling, which no attention in between can change.
 
     Parameters
     ----------
@@ -54,18 +53,18 @@ def flow(
         As for `rollout`. With `head`, layers are solved one by one. With `receptive_field`, twice
         the pairs are solved, and `saturated` is about the flow before the correction.
     threads
-        How many tokens are solved at a time, at most one a core; by default that, or one where
-        there is little to do. Scores do not depend on it.
+        How many tokens are solved at a time; more than the number of cores has no effect. By
+        default one per core, or one if there is little to do. Scores do not depend on it.
     progress
-        Called with (pairs done, pairs in all) as the work goes on.
+        Called with (pairs done, pairs in total).
 
     Notes
     -----
     Real attention of 128 tokens and 12 layers takes some seconds for all pairs; see the
     benchmarks. The time grows a little faster than the number of pairs times the number of tokens.
     Memory is `16 · L · n²` bytes for each thread. The first flow of three layers or more compiles
-    the solver, which takes some 20 seconds once an installation, and once more for graphs of more
-    than 64 nodes a layer.
+    the solver, which takes some 20 seconds once per installation, and again the first time that a
+    layer has more than 64 nodes.
     Abnar & Zuidema (2020), https://doi.org/10.18653/v1/2020.acl-main.385
 
     Examples
@@ -79,31 +78,22 @@ def flow(
     graph = graph_of(x, head=head, without=without)
     chosen = select(graph, layers=layers, queries=queries, onto=onto)
     if threads is not None:
-        threads = checks.as_int(threads, "threads")
-        if threads < 1:
-            raise InputError(
-                f"threads: expected an integer of 1 or more, or None for all cores, got {threads}"
-            )
+        threads = checks.as_int(threads, "threads", least=1)
     field = uniform(chosen) if checks.as_bool(receptive_field, "receptive_field") else None
-    first, second = (progress, None) if field is None else _halves(progress)
     solve = _fused_layers if graph.tops is None else _single_head
-    scores = solve(chosen, threads, first)
+    solves = 1 if field is None else 2
+    scores = solve(chosen, threads, _part(progress, 0, solves))
     saturated = _saturated(chosen, scores)
     if field is not None:
-        scores = corrected(scores, solve(field, threads, second))
+        scores = corrected(scores, solve(field, threads, _part(progress, 1, solves)))
     return chosen.result("flow", scores, saturated, receptive_field=receptive_field)
 
 
-def _halves(
-    progress: checks.Progress | None,
-) -> tuple[checks.Progress | None, checks.Progress | None]:
-    """Progress of two solves of the same size that count as one."""
+def _part(progress: checks.Progress | None, number: int, count: int) -> checks.Progress | None:
+    """Return the progress of one of `count` solves of the same size that are reported as one."""
     if progress is None:
-        return None, None
-    return (
-        lambda done, total: progress(done, 2 * total),
-        lambda done, total: progress(total + done, 2 * total),
-    )
+        return None
+    return lambda done, total: progress(number * total + done, count * total)
 
 
 def _fused_layers(
@@ -118,18 +108,14 @@ def _single_head(
     chosen: Selection, threads: int | None, progress: checks.Progress | None
 ) -> NDArray[np.float64]:
     """Appendix A.1: a network of its own for each layer of interest."""
-    scores: list[NDArray[np.float64]] = []
-    pairs = len(chosen.queries) * chosen.graph.sizes[chosen.onto]
-    for layer in chosen.layers:
-        matrices = (*chosen.graph.layers[chosen.onto : layer - 1], chosen.graph.top(layer))
-        before = len(scores) * pairs
-
-        def count(done: int, _: int, before: int = before) -> None:
-            if progress is not None:
-                progress(before + done, len(chosen.layers) * pairs)
-
+    graph, scores = chosen.graph, list[NDArray[np.float64]]()
+    for number, layer in enumerate(chosen.layers):
         (top,) = flow_values(
-            matrices, chosen.queries, layers=[len(matrices)], threads=threads, progress=count
+            (*graph.layers[chosen.onto : layer - 1], graph.top(layer)),
+            chosen.queries,
+            layers=[layer - chosen.onto],
+            threads=threads,
+            progress=_part(progress, number, len(chosen.layers)),
         )
         scores.append(top)
     return np.stack(scores)

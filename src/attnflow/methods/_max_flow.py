@@ -5,7 +5,7 @@ import numpy as np
 from attnflow._internal import checks
 from attnflow.errors import InputError
 from attnflow.maxflow import MaxFlow, solve_pair
-from attnflow.methods._selection import graph_of, select
+from attnflow.methods._selection import check_onto, graph_of
 from attnflow.types import Attention, AttentionGraph, EncoderDecoderAttention
 
 
@@ -16,7 +16,7 @@ def max_flow(
     sink: int,
     onto: int = 0,
 ) -> MaxFlow:
-    """The maximum flow from one position to one token, its edges and its bottleneck.
+    """Return the maximum flow from one position to one token, with its edges and its bottleneck.
 
     Parameters
     ----------
@@ -50,14 +50,11 @@ def max_flow(
     pair = checks.as_ints(source, "source")
     if len(pair) != 2:
         raise InputError(f"source: expected a layer and a position, as in (6, 0), got {source!r}")
-    layer, position = pair
-    chosen = select(graph, layers=layer, queries=position, onto=onto)
-    onto = chosen.onto
-    sink = checks.as_int(sink, "sink")
-    if not 0 <= sink < graph.sizes[onto]:
-        raise InputError(
-            f"sink: expected a position of layer {onto}, 0 to {graph.sizes[onto] - 1}, got {sink}"
-        )
+    onto = check_onto(onto, graph)
+    layer = checks.as_int(pair[0], "the layer of source", least=onto + 1, most=graph.n_layers)
+    last = graph.sizes[layer] - 1
+    position = checks.as_int(pair[1], "the position of source", least=0, most=last)
+    sink = checks.as_int(sink, "sink", least=0, most=graph.sizes[onto] - 1)
     solved = solve_pair((*graph.layers[onto : layer - 1], graph.top(layer)), position, sink)
     outside = range(onto), range(layer, graph.n_layers)
     flows_below, flows_above = ([np.zeros(graph.layers[l].shape) for l in part] for part in outside)

@@ -15,8 +15,8 @@ def uniform(chosen: Selection) -> Selection:
     """Return the same rows of the graph of uniform causal attention.
 
     It has the same number of layers, residual and excluded positions, and no discarded edges. Every
-    position attends equally to itself and all earlier ones, also to those outside the window of a
-    model with sliding windows. A graph that is not causal is an InputError.
+    position attends equally to itself and all earlier ones; sliding windows are not taken into
+    account. A graph that is not causal is an InputError.
     """
     graph = chosen.graph
     if "source_tokens" in graph.settings:

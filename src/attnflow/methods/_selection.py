@@ -117,9 +117,7 @@ def select(
     Layers and queries keep their order. All layers have the same queries.
     """
     top = graph.n_layers
-    onto = checks.as_int(onto, "onto")
-    if not 0 <= onto < top:
-        raise InputError(f"onto must be a layer below the top, 0 to {top - 1}, got {onto}")
+    onto = check_onto(onto, graph)
     if layers is None:
         numbers = tuple(range(onto + 1, top + 1))
     else:
@@ -131,6 +129,11 @@ def select(
     return Selection(
         graph=graph, layers=numbers, queries=_queries(graph, numbers, queries), onto=onto
     )
+
+
+def check_onto(onto: object, graph: AttentionGraph) -> int:
+    """Return a layer below the top."""
+    return checks.as_int(onto, "onto", least=0, most=graph.n_layers - 1)
 
 
 def _queries(
@@ -148,7 +151,6 @@ def _queries(
     for layer, size in sizes.items():
         for position in positions:
             if not 0 <= position < size:
-                raise InputError(
-                    f"queries of layer {layer} must be 0 to {size - 1}, got {position}"
-                )
+                where = f"0 to {size - 1} in layer {layer}"
+                raise InputError(f"queries must be {where}, got {position}")
     return positions

@@ -40,7 +40,7 @@ _TOLERANCE = 1e-3
 class AttendSettings(TypedDict, total=False):
     """Settings of `attend`, for its overloads."""
 
-    target: str | list[str] | None
+    text_target: str | list[str] | None
     heads: Heads
     truncate: bool
     generate: Generate | None
@@ -59,7 +59,7 @@ def attend(
     tokenizer: Any,
     text: ModelInput,
     *,
-    target: str | list[str] | None = None,
+    text_target: str | list[str] | None = None,
     heads: Heads = "all",
     truncate: bool = False,
     generate: Generate | None = None,
@@ -79,7 +79,7 @@ def attend(
         One text gives one result. A list of texts, run as a padded batch, gives a list of results
         without padding. Tensors, a mapping by name or the model's main input alone, give a list
         too, also for a batch of one and for a module without a batch axis.
-    target
+    text_target
         The text that the decoder of an encoder-decoder reads, one for each text; by default only
         its start token.
     heads
@@ -116,7 +116,9 @@ def attend(
     if not isinstance(cast("object", heads), str) or heads not in ("all", "mean"):
         raise InputError(f"heads: expected 'all' or 'mean', got {heads!r}")
     model = checked_model(model)
-    inputs = prepare(model, tokenizer, text, target=target, truncate=truncate, generate=generate)
+    inputs = prepare(
+        model, tokenizer, text, text_target=text_target, truncate=truncate, generate=generate
+    )
     averaged = heads == "mean"
     collector = Collector(inputs, averaged=averaged, expected=layer_count(model) or 1)
     capture_attention(model, inputs.forward, collector.receive)

@@ -99,12 +99,11 @@ def check_parts(model: nn.Module, fields: Collection[str]) -> None:
             "in attend(model.text_model, tokenizer, text) or "
             "attend(model.vision_model, None, pixel_values)"
         )
-    if not both:
-        return
-    raise InputError(
-        f"{type(model).__name__} got input_ids and pixel_values; text and image in one sequence "
-        "are not supported. Pass the text alone, without image tokens"
-    )
+    if both:
+        raise InputError(
+            f"{type(model).__name__} got input_ids and pixel_values; text and image in one "
+            "sequence are not supported. Pass the text alone, without image tokens"
+        )
 
 
 def check_vocabulary(model: nn.Module, ids: Sequence[int]) -> None:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from attnflow._internal.display import position_name
 from attnflow.errors import InputError
 from attnflow.plot import _names as names
 from attnflow.plot._checks import require_matplotlib
-from attnflow.types import position_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

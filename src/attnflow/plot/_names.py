@@ -52,28 +52,20 @@ def _fonts(characters: frozenset[str]) -> tuple[list[str], set[str]]:
     from matplotlib.font_manager import FontProperties, fontManager
 
     families: list[str] = list(FontProperties().get_family())
-    missing = {
-        c
-        for c in characters
-        if not any(ord(c) in _family_characters(family) for family in families)
-    }
-    if missing:
-        for font in fontManager.ttflist:
-            if (
-                font.name.startswith(_SYMBOL_FONTS)
-                or "Color" in font.name
-                or font.style != "normal"
-            ):
-                continue
-            if font.name in families or not any(ord(c) in _characters(font.fname) for c in missing):
-                continue
-            # matplotlib may pick another file of the family, with fewer characters.
-            found = {c for c in missing if ord(c) in _family_characters(font.name)}
-            if found:
-                families.append(font.name)
-                missing -= found
-            if not missing:
-                break
+    known = frozenset[int]().union(*map(_family_characters, families))
+    missing = {c for c in characters if ord(c) not in known}
+    for font in fontManager.ttflist:
+        if not missing:
+            break
+        letters = not font.name.startswith(_SYMBOL_FONTS) and "Color" not in font.name
+        if not letters or font.style != "normal" or font.name in families:
+            continue
+        if not any(ord(c) in _characters(font.fname) for c in missing):
+            continue
+        # matplotlib may pick another file of the family, with fewer characters.
+        if found := {c for c in missing if ord(c) in _family_characters(font.name)}:
+            families.append(font.name)
+            missing -= found
     return families, missing
 
 

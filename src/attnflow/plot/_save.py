@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from numbers import Real
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 from attnflow._internal.files import PathLike, as_path, atomic_file
@@ -58,7 +57,7 @@ def save(figure: Axes | Figure, path: PathLike, *, dpi: float = _DPI) -> None:
     require_matplotlib()
     import matplotlib as mpl
 
-    target = _target(path)
+    target = as_path(path)
     kind = target.suffix.lower().removeprefix(".")
     if kind not in FORMATS:
         raise InputError(f"path must end in .svg, .pdf or .png, got {path}")
@@ -71,16 +70,6 @@ def save(figure: Axes | Figure, path: PathLike, *, dpi: float = _DPI) -> None:
     with _settings_lock, mpl.rc_context(settings), atomic_file(target) as draft:
         metadata = _NO_DATE.get(kind)
         root.savefig(draft, format=kind, dpi=dpi, metadata=metadata, bbox_inches=_extent(root))
-
-
-def _target(path: object) -> Path:
-    try:
-        return as_path(path)
-    except InputError as reason:
-        raise InputError(
-            f"path must be the name of a file that ends in .svg, .pdf or .png, got {path!r} "
-            f"({type(path).__name__})"
-        ) from reason
 
 
 def _check_dpi(figure: Any, dpi: object) -> None:

@@ -6,10 +6,10 @@ from html import escape
 
 import numpy as np
 
-from attnflow._internal.display import printable
+from attnflow._internal.display import position_name, printable
 from attnflow.plot._checks import query_index
 from attnflow.plot._palette import TITLES, colour_of, hex_colour, ink_on, tint
-from attnflow.types import TokenAttention, position_name
+from attnflow.types import TokenAttention
 
 _RESET = "\x1b[0m"
 

@@ -13,11 +13,11 @@ from numpy.typing import ArrayLike
 
 from attnflow._internal import checks
 from attnflow._internal.html_table import count_and_names, html_table
+from attnflow._internal.sinks import Sink, describe_sinks, sinks_of
 from attnflow.errors import InputError
 from attnflow.types._fusion import Fusion, edge_settings
 from attnflow.types._graph import AttentionGraph
 from attnflow.types._origin import Origin, check_origin, predicting
-from attnflow.types._sinks import Sink, describe_sinks, sinks_of
 from attnflow.types._stored import StoredRecord
 from attnflow.types._weights import check_averaged, check_causal, checked_weights
 
@@ -198,10 +198,7 @@ class Attention(StoredRecord):
                 f"head must be None, since this attention holds only the mean of the heads, got "
                 f'{head}. Compute it again with attend(…, heads="all")'
             )
-        head = checks.as_int(head, "head")
-        if not 0 <= head < self.n_heads:
-            raise InputError(f"head must be 0 to {self.n_heads - 1}, got {head}")
-        return head
+        return checks.as_int(head, "head", least=0, most=self.n_heads - 1)
 
     def __repr__(self) -> str:
         sizes = f"layers={self.n_layers}, heads={self.n_heads}, tokens={self.n_tokens}"

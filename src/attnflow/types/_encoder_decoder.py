@@ -7,11 +7,11 @@ from numpy.typing import ArrayLike
 
 from attnflow._internal import checks
 from attnflow._internal.html_table import count_and_names, html_table
+from attnflow._internal.sinks import Sink, describe_sinks, sinks_of
 from attnflow.errors import InputError
 from attnflow.types._fusion import Fusion, edge_settings, encoder_decoder_edges
 from attnflow.types._graph import AttentionGraph
 from attnflow.types._origin import Origin, check_origin, predicting
-from attnflow.types._sinks import Sink, describe_sinks, sinks_of
 from attnflow.types._stored import StoredRecord
 from attnflow.types._weights import check_averaged, check_causal, checked_weights
 

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from attnflow._internal import checks
-from attnflow._internal.display import align_columns, format_number
+from attnflow._internal.columns import Columns, check_table_path, nan_to_none, write_columns
+from attnflow._internal.display import format_number, markdown_table
 from attnflow._internal.files import PathLike, atomic_file
 from attnflow._internal.html_table import html_table
 from attnflow._internal.records import Record
 from attnflow._internal.settings import Settings, freeze_settings, settings_to_json
 from attnflow.errors import InputError
-from attnflow.types._columns import Columns, check_table_path, nan_to_none, write_columns
 
 # Row → (mean, standard deviation) for each layer.
 Published: TypeAlias = Mapping[str, Sequence[tuple[float, float]]]
@@ -141,13 +141,7 @@ class LayerTable(Record):
         | raw        | 0.30 ± 0.10 |
         | raw, paper | 0.69 ± 0.27 |
         """
-        # A bar or a line break in a name would end its cell.
-        return _align_columns(
-            [
-                [" ".join(cell.replace("|", r"\|").split()) for cell in row]
-                for row in self._cells(published, std=std)
-            ]
-        )
+        return markdown_table(self._cells(published, std=std))
 
     def with_settings(self, **more: object) -> Self:
         """Return the table with additional settings."""
@@ -247,11 +241,3 @@ def _mean(values: NDArray[np.float64]) -> NDArray[np.float64]:
 def _cell(mean: float, deviation: float, *, std: bool) -> str:
     shown = std and not np.isnan(mean)
     return format_number(mean, 2) + (f" ± {format_number(deviation, 2)}" if shown else "")
-
-
-def _align_columns(rows: Sequence[Sequence[str]]) -> str:
-    """Return a Markdown table, the first column aligned left and the others right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    rule = "|".join("-" * (width + 1) + ("-", ":")[i > 0] for i, width in enumerate(widths))
-    head, *body = (f"| {line} |" for line in align_columns(rows, right=True, gap=" | "))
-    return "\n".join([head, f"|{rule}|", *body])

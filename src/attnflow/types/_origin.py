@@ -4,9 +4,10 @@ import json
 import reprlib
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, cast
+from typing import cast
 
 from attnflow._internal import checks
+from attnflow._internal.files import parse_json
 from attnflow._internal.words import Span
 from attnflow.errors import InputError
 
@@ -122,12 +123,12 @@ def origin_to_json(origin: Origin) -> str:
 def origin_from_json(stored: object) -> Origin:
     """Return the origin in JSON text from a file."""
     try:
-        fields: Any = json.loads(str(stored))
+        fields = parse_json(str(stored))
         grid = fields.pop("grid", None)
         return Origin(grid=None if grid is None else Grid(**grid), **fields)
     except InputError:
         raise
-    except (AttributeError, TypeError, ValueError, RecursionError) as reason:
+    except (AttributeError, TypeError, ValueError) as reason:
         raise InputError(
             f"origin must be JSON text of spans, grid, …, got {reprlib.repr(stored)}: {reason}"
         ) from reason

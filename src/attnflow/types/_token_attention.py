@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from attnflow._internal import checks, words
+from attnflow._internal.display import position_name
 from attnflow._internal.html_table import score_table
 from attnflow._internal.settings import Settings, freeze_settings
 from attnflow.errors import InputError
 from attnflow.types._origin import Origin, check_origin
 from attnflow.types._stored import StoredRecord
-from attnflow.types._words import position_name, read_words
+from attnflow.types._words import read_words
 
 Method: TypeAlias = Literal["raw", "rollout", "flow"]
 METHODS: tuple[Method, ...] = get_args(Method)

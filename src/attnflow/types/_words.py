@@ -1,9 +1,9 @@
-"""Names of positions, and the words of a text that a model's tokens are pieces of."""
+"""The words of a text that a model's tokens are pieces of."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from attnflow._internal.words import Word, align, group_tokens
+from attnflow._internal.words import Word, align, group_tokens, word_names
 from attnflow.errors import InputError
 from attnflow.types._origin import Origin
 
@@ -41,23 +41,3 @@ def read_words(tokens: Sequence[str], text: object, origin: Origin | None) -> Te
         text=stored,
     )
     return TextWords(words, word_names(words, tokens, text), word_origin)
-
-
-def word_names(words: Iterable[Word], tokens: Sequence[str], text: str) -> tuple[str, ...]:
-    """Return the characters of each word; for a word without characters, its token.
-
-    >>> word_names([Word(None, (0,)), Word((0, 4), (1, 2))], ["<s>", "a", "b"], "Keys")
-    ('<s>', 'Keys')
-    """
-    return tuple(text[slice(*word.span)] if word.span else tokens[word.pieces[0]] for word in words)
-
-
-def position_name(position: int, tokens: Sequence[str]) -> str:
-    """Return a position with its token; the number alone if it has no token or is named by it.
-
-    >>> position_name(0, ["[CLS]"]), position_name(1, ["0", "1"]), position_name(2, [])
-    ('0 [CLS]', '1', '2')
-    """
-    number = str(position)
-    has_name = position < len(tokens) and tokens[position] != number
-    return f"{number} {tokens[position]}" if has_name else number

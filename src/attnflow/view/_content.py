@@ -216,10 +216,6 @@ def _select(found: Content, layer: int | None, query: int | None) -> Content:
 def _one_of(value: object, name: str, known: Sequence[int]) -> int:
     number = checks.as_int(value, name)
     if number not in known:
-        several = {"layer": "layers", "query": "queries"}[name]
-        ends = f"{known[0]} to {known[-1]}" if len(known) > 1 else str(known[0])
-        gaps = ", not all of them" if len(known) < 1 + known[-1] - known[0] else ""
-        raise InputError(
-            f"{name} must be one of the {several} of the page, {ends}{gaps}, got {number}"
-        )
+        gaps = ", not all of which the page has" if len(known) < 1 + known[-1] - known[0] else ""
+        raise InputError(f"{name} must be {known[0]} to {known[-1]}{gaps}, got {number}")
     return number

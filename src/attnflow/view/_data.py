@@ -20,7 +20,7 @@ With attention or a graph the page computes raw attention and rollout itself. An
 """
 
 from collections.abc import Iterable
-from typing import Any, TypedDict, cast
+from typing import Any, Literal, TypedDict, cast
 
 from attnflow._internal.checks import Floats, Progress
 from attnflow._internal.settings import thaw_settings
@@ -47,7 +47,7 @@ class PageSettings(TypedDict, total=False):
     query: int | None
     layer: int | None
     flow_queries: Iterable[int] | int | None
-    heads: bool | None
+    heads: Literal["all", "mean"] | None
     title: str | None
     threads: int | None
     progress: Progress | None
@@ -61,7 +61,7 @@ def page_data(
     query: int | None = None,
     layer: int | None = None,
     flow_queries: Iterable[int] | int | None = None,
-    heads: bool | None = None,
+    heads: Literal["all", "mean"] | None = None,
     title: str | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
@@ -129,16 +129,13 @@ def _names(found: Content) -> list[list[str]] | None:
 
 
 def _attention(attention: Attention | None, *, heads: object) -> dict[str, Any] | None:
-    if not isinstance(heads, bool | None):
-        raise InputError(
-            "heads must be True for every head, False for their mean, or None for every head if "
-            f"they are small, got {heads!r}"
-        )
+    if heads is not None and (not isinstance(heads, str) or heads not in ("all", "mean")):
+        raise InputError(f"heads: expected 'all', 'mean' or None, got {heads!r}")
     if attention is None:
-        if heads:
+        if heads == "all":
             raise InputError(
-                "heads=True needs an Attention; in graphs and scores the heads are fused. Pass the "
-                "Attention, or leave heads out"
+                'heads="all" needs an Attention; in graphs and scores the heads are fused. Pass '
+                "the Attention, or leave heads out"
             )
         return None
     graph = attention.graph(residual=0.0)
@@ -151,14 +148,14 @@ def _residual() -> float:
     return cast("float", Attention([[[[1.0]]]]).graph().settings["residual"])
 
 
-def _with_heads(attention: Attention, *, heads: bool | None) -> bool:
-    if heads and attention.averaged:
+def _with_heads(attention: Attention, *, heads: str | None) -> bool:
+    if heads == "all" and attention.averaged:
         raise InputError(
-            "heads=True needs every head, and this attention is the mean of the heads. Use "
+            'heads="all" needs every head, and this attention is the mean of the heads. Use '
             'attend(…, heads="all")'
         )
     if heads is not None:
-        return heads
+        return heads == "all"
     characters = attention.weights.size * 2 * 4 / 3  # two bytes for each weight, in base64
     return attention.n_heads > 1 and characters < _HEADS_SIZE
 

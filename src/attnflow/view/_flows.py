@@ -1,4 +1,4 @@
-"""The scores in the document of a page: those given, and flow, which Python computes faster."""
+"""The scores in the document of a page: those passed, or flow, which Python computes faster."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -50,10 +50,10 @@ def page_scores(
     return (raw(source, **rows), rollout(source, **rows), flows) if single_head else (flows,)
 
 
-def _queries(found: Content, asked: Iterable[int] | int | None) -> tuple[int, ...]:
+def _queries(found: Content, flow_queries: Iterable[int] | int | None) -> tuple[int, ...]:
     """Return the queries whose flow is computed: all of a small graph, else the selected one."""
-    if asked is not None:
-        return checks.as_ints(asked, "flow_queries")
+    if flow_queries is not None:
+        return checks.as_ints(flow_queries, "flow_queries")
     common = min(found.sizes[1:])
     pairs = (len(found.sizes) - 1) * common * found.sizes[0]
     small = max(found.sizes) <= _MAX_TOKENS and pairs <= _MAX_PAIRS

@@ -40,8 +40,8 @@ def to_html(x: PageInput, **settings: Unpack[PageSettings]) -> str:
         flow_queries: positions whose flow is computed here; by default all for up to 64 tokens and
         the pairs of 12 layers, else `query` only. The page computes others itself if the graph is
         small.
-        heads: whether the page contains every head, or their mean only; by default every head if
-        they take less than 8 MB.
+        heads: "all" puts every head into the page, "mean" only their mean; by default every head
+        if they take less than 8 MB.
         title: heading of the page.
         threads: threads for flow; by default all cores.
         progress: called with (pairs done, total pairs) while flow is computed.

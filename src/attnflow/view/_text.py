@@ -7,7 +7,7 @@ import numpy as np
 
 from attnflow._internal import words
 from attnflow.errors import InputError
-from attnflow.types import Origin, Span, read_words
+from attnflow.types import Origin, Span
 
 
 def text_parts(tokens: Sequence[str], origin: Origin | None) -> dict[str, Any]:
@@ -24,14 +24,16 @@ def text_parts(tokens: Sequence[str], origin: Origin | None) -> dict[str, Any]:
         return {"text": text, "spans": None, "words": None}
     try:
         spans = words.align(tokens, text) if origin.spans is None else origin.spans
-        read = read_words(tokens, text, Origin(spans=spans, text=text))
+        found = words.group_tokens(spans, text)
     except InputError:
         return {"text": text, "spans": None, "words": None}
-    pieces = [list(word.pieces) for word in read.words]
     return {
         "text": text,
         "spans": in_utf16(spans, text),
-        "words": {"names": list(read.names), "pieces": pieces},
+        "words": {
+            "names": list(words.word_names(found, tokens, text)),
+            "pieces": [list(word.pieces) for word in found],
+        },
     }
 
 

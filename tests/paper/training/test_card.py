@@ -1,3 +1,4 @@
+import re
 from dataclasses import replace
 
 from attnflow.paper import (
@@ -18,7 +19,8 @@ FILES = Splits(files=(DataFile("numpred.val", 14169, 2), DataFile("numpred.test.
 
 
 def _card(splits: Splits, accuracies: Accuracies = ACCURACIES) -> str:
-    return model_card(
+    """Return the card, with one space between its words."""
+    card = model_card(
         accuracies,
         splits,
         Recipe(epochs=50, seed=7),
@@ -27,6 +29,7 @@ def _card(splits: Splits, accuracies: Accuracies = ACCURACIES) -> str:
         weights_size=4_900_000,
         environment="threads: 1",
     )
+    return re.sub(" +", " ", card)
 
 
 def test_the_card_has_the_accuracies_with_their_counts() -> None:

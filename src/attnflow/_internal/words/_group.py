@@ -55,6 +55,15 @@ def group_tokens(spans: Sequence[Span | None], text: str) -> list[Word]:
     ]
 
 
+def word_names(words: Iterable[Word], tokens: Sequence[str], text: str) -> tuple[str, ...]:
+    """Return the characters of each word; for a word without characters, its token.
+
+    >>> word_names([Word(None, (0,)), Word((0, 4), (1, 2))], ["<s>", "a", "b"], "Keys")
+    ('<s>', 'Keys')
+    """
+    return tuple(text[slice(*word.span)] if word.span else tokens[word.pieces[0]] for word in words)
+
+
 def _widen(span: Span, text: str, words: Sequence[Span]) -> Span | None:
     """Return a span widened to complete words; white space stays as it is."""
     start, end = strip_span(span, text)

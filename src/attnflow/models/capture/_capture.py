@@ -32,8 +32,8 @@ def capture_attention(
 
     With `fused`, `receive` must use `Call.times` only, and models may leave their masks to the
     fused kernels. The model runs in evaluation mode, and its state is restored afterwards, also
-    after an error. Raises UnsupportedModelError if no strategy captures any attention, after a
-    pass for each, and if only some layers attend, or some more than once.
+    after an error. Strategies are tried in order, with one pass each, until one captures attention.
+    UnsupportedModelError if none does, if some layers have no attention, or if a layer has several.
     """
     import torch
 

@@ -40,7 +40,7 @@ def prepare(
     tokenizer: Any,
     text: ModelInput,
     *,
-    target: str | list[str] | None = None,
+    text_target: str | list[str] | None = None,
     truncate: bool = False,
     generate: Generate | None = None,
 ) -> Inputs:
@@ -51,8 +51,8 @@ def prepare(
     if isinstance(text, Inputs):
         return text
     if isinstance(text, str | list | tuple):
-        return _prepare_texts(model, tokenizer, text, target, generate, truncate=truncate)
-    for name, given in (("target", target), ("generate", generate)):
+        return _prepare_texts(model, tokenizer, text, text_target, generate, truncate=truncate)
+    for name, given in (("text_target", text_target), ("generate", generate)):
         if given is not None:
             raise InputError(
                 f"{name} needs a text, got tensors. Add decoder_input_ids to them, or generate "
@@ -84,7 +84,7 @@ def _prepare_texts(
     model: nn.Module,
     tokenizer: Any,
     text: str | list[str] | tuple[str, ...],
-    target: str | list[str] | None,
+    text_target: str | list[str] | None,
     generate: Generate | None,
     *,
     truncate: bool,
@@ -93,9 +93,12 @@ def _prepare_texts(
     texts = [text] if isinstance(text, str) else list(text)
     if not texts:
         raise InputError("expected at least one text, got an empty list")
-    targets = target if isinstance(target, list | tuple | None) else [target]
+    single = not isinstance(text_target, list | tuple | None)
+    targets = [text_target] if single else text_target
     if targets is not None and len(targets) != len(texts):
-        raise InputError(f"target: expected {len(texts)}, one for each text, got {len(targets)}")
+        raise InputError(
+            f"text_target: expected {len(texts)}, one for each text, got {len(targets)}"
+        )
     truncate = checks.as_bool(truncate, "truncate")
     main = str(getattr(model, "main_input_name", "input_ids"))
     if main != "input_ids":
@@ -125,7 +128,7 @@ def _prepare_texts(
         return Inputs(_forward(model, fields), sources, positions, isinstance(text, str))
     if targets is not None:
         raise InputError(
-            f"target needs an encoder-decoder, got {type(model).__name__}. Append the target to "
+            f"text_target needs an encoder-decoder, got {type(model).__name__}. Append it to "
             "the text"
         )
     if generate is not None:
@@ -148,7 +151,7 @@ def _decoder_texts(
     begin = TokenizedText(token_names(tokenizer, [start]), (None,), fields={"input_ids": [start]})
     if generate is not None:
         if targets is not None:
-            raise InputError("expected target or generate, got both")
+            raise InputError("expected text_target or generate, got both")
         return [generate_text(model, tokenizer, item, generate, begin=begin) for item in encoded]
     if targets is None:
         return [begin] * len(encoded)

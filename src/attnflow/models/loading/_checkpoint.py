@@ -6,7 +6,6 @@ can be bypassed: an index or config may name a pickle even with use_safetensors=
 
 import contextlib
 import importlib.util
-import json
 import os
 import pickle
 import re
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from attnflow._internal.files import parse_json
 from attnflow.errors import AttnflowError, InputError, MissingDependencyError
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`'\"])")
@@ -60,8 +60,8 @@ class Checkpoint:
     def read_json(self, path: Path) -> dict[str, Any]:
         """Return the content of a JSON file."""
         try:
-            content: object = json.loads(path.read_text("utf-8"))
-        except (OSError, ValueError, RecursionError) as reason:
+            content: object = parse_json(path.read_text("utf-8"))
+        except (OSError, ValueError) as reason:
             raise InputError(
                 f"{path.name} of {self.name} is not valid JSON: {_first_sentence(reason)}"
             ) from reason

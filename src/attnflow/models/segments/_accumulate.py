@@ -104,9 +104,7 @@ class RolloutAccumulator:
     def _check_layers(self, count: int | None) -> None:
         """Reject layers that do not exist; `count` is None if their number is unknown."""
         for layer in self._layers or ():
-            if layer < 1 or (count is not None and layer > count):
-                numbers = "at least 1" if count is None else f"1 to {count}"
-                raise InputError(f"layers must be {numbers}, got {layer}")
+            _ = checks.as_int(layer, "layers", least=1, most=count)
 
     def _product(self, call: Call, below: Tensor, real: Tensor) -> Tensor:
         """Return attention times R, with rows that sum to one as those of R do."""
@@ -212,8 +210,7 @@ class RolloutAccumulator:
             origin = join_origins(source, target, (origin, origin_of_target))
             tokens, text = (*tokens, *more), f"{source.text}\n{target.text}"
         for query in self._queries or ():
-            if not 0 <= query < len(tokens):
-                raise InputError(f"queries must be 0 to {len(tokens) - 1}, got {query}")
+            _ = checks.as_int(query, "queries", least=0, most=len(tokens) - 1)
         segments = self._segments[example if self._nested else 0]
         self._columns.append(segment_columns(segments, tokens, origin, text))
         self._origins.append(origin)

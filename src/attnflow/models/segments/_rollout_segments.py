@@ -24,7 +24,7 @@ Texts: TypeAlias = list[str] | tuple[str, ...]
 class _RolloutSettings(TypedDict, total=False):
     """Settings of `rollout_segments`, for its overloads."""
 
-    target: str | list[str] | None
+    text_target: str | list[str] | None
     residual: float
     layers: Iterable[int] | int | None
     queries: Iterable[int] | int | None
@@ -65,7 +65,7 @@ def rollout_segments(
     text: ModelInput | Sequence[Texts],
     *,
     segments: Segments | Literal["texts"] = "tokens",
-    target: str | list[str] | None = None,
+    text_target: str | list[str] | None = None,
     residual: float = 0.5,
     layers: Iterable[int] | int | None = None,
     queries: Iterable[int] | int | None = None,
@@ -80,7 +80,7 @@ def rollout_segments(
 
     Parameters
     ----------
-    model, tokenizer, target, truncate
+    model, tokenizer, text_target, truncate
         As for `attend`.
     text
         As for `attend`; with segments="texts" a list of texts that are joined with line breaks to
@@ -118,7 +118,7 @@ def rollout_segments(
     model = checked_model(model)
     share = checks.as_fraction(residual, "residual")
     joined, checked, nested = _prompts(text, segments)
-    inputs = prepare(model, tokenizer, joined, target=target, truncate=truncate)
+    inputs = prepare(model, tokenizer, joined, text_target=text_target, truncate=truncate)
     accumulator = RolloutAccumulator(
         model, inputs, checked, nested=nested, residual=share, layers=layers, queries=queries
     )

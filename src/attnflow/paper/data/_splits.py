@@ -130,9 +130,9 @@ def load_splits(folder: PathLike, *, seed: int = 0) -> Splits:
 
 
 def generated_splits(count: int, *, seed: int = 0) -> Splits:
-    """Return splits of about `count` generated sentences, for use without data files.
+    """Return splits of at most `count` generated sentences, for use without data files.
 
-    Duplicates are dropped, so there are fewer. A fifth of the sentences is held out.
+    Duplicates are dropped. A fifth of the sentences is held out.
 
     Examples
     --------

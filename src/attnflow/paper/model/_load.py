@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from attnflow._internal.files import PathLike, as_path
+from attnflow._internal.files import PathLike, as_path, parse_json
 from attnflow._internal.optional import require
 from attnflow.errors import InputError
 from attnflow.models import Loaded
@@ -66,8 +66,7 @@ def require_packages() -> None:
 def is_verb_number(folder: Path) -> bool:
     """Whether the config.json of a folder has the type of a verb-number model."""
     try:
-        content: Any = json.loads((folder / CONFIG).read_text("utf-8"))
-        return content["model_type"] == _MODEL_TYPE
+        return parse_json((folder / CONFIG).read_text("utf-8"))["model_type"] == _MODEL_TYPE
     except (OSError, ValueError, TypeError, KeyError):
         return False
 
@@ -123,8 +122,8 @@ def _problem(path: Path) -> str:
 
 def _read_json(path: Path) -> Any:
     try:
-        return json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        return parse_json(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
         raise InputError(f"{path} is not readable JSON: {error}") from error
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from attnflow._internal.display import markdown_table
 from attnflow.paper.data import Splits
 from attnflow.paper.model import SPECIAL, Accuracies, Accuracy
 from attnflow.paper.training._recipe import ACCURATE_RECIPE, Recipe
@@ -252,5 +253,4 @@ def _by_attractors(accuracies: Accuracies, splits: Splits) -> list[tuple[str, in
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """Return a Markdown table and an empty line."""
-    cells = (columns, ["---"] * len(columns), *rows)
-    return "\n".join([*(f"| {' | '.join(map(str, row))} |" for row in cells), ""])
+    return markdown_table([columns, *([*map(str, row)] for row in rows)]) + "\n"

@@ -68,13 +68,13 @@ def _add_explain(app: FastAPI, service: ExplainService) -> None:
         responses=problems(403, 408, 413, 415, 421, 422, 500, 503, 504),
         operation_id="explain",
     )
-    async def explain(ask: ExplainRequest, request: Request) -> Response:
+    async def explain(body: ExplainRequest, request: Request) -> Response:
         """Explain the prediction of a model for a text.
 
         Closing the connection cancels the job.
         """
         try:
-            content = await service.explain(ask, request.receive, request.scope[DEADLINE])
+            content = await service.explain(body, request.receive, request.scope[DEADLINE])
         except ClientDisconnected:
             return Response(status_code=_CLIENT_CLOSED_REQUEST)
         return Response(content, media_type="application/json")
@@ -92,12 +92,12 @@ def _add_explain(app: FastAPI, service: ExplainService) -> None:
         },
         operation_id="explain_stream",
     )
-    async def stream(ask: ExplainRequest, request: Request) -> Response:
+    async def stream(body: ExplainRequest, request: Request) -> Response:
         """Explain the prediction of a model, with lines about the progress before the result.
 
         An error after the first line is the last line; the status is then 200.
         """
-        lines = service.stream(ask, request.receive, request.scope[DEADLINE])
+        lines = service.stream(body, request.receive, request.scope[DEADLINE])
         # Awaited here, so that an error before the first line has a status of its own.
         first = await anext(lines, b"")
 

@@ -56,9 +56,8 @@ def create_app(
     for name, loaded in models.items():
         if not isinstance(cast("object", loaded), Loaded) or loaded.tokenizer is None:
             raise InputError(
-                f"model {name!r}: expected a Loaded with a tokenizer, got "
-                f"{type(loaded).__name__}. Pass what "
-                "paper.load or models.load return"
+                f"model {name!r}: expected a Loaded with a tokenizer, got {type(loaded).__name__}. "
+                "Pass what paper.load or models.load return"
             )
     from attnflow.view.app._application import application  # noqa: PLC0415 - imports FastAPI
 

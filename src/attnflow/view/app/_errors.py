@@ -15,32 +15,17 @@ Application: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 # `_openapi.CODES` says when each is sent.
 Code: TypeAlias = Literal[
-    "invalid",
-    "text_too_long",
-    "too_many_tokens",
-    "unknown_model",
-    "input",
-    "unsupported_model",
-    "cross_origin",
-    "not_json",
-    "body_too_large",
-    "body_too_slow",
-    "unknown_host",
-    "busy",
-    "stopping",
-    "too_slow",
-    "not_found",
-    "method_not_allowed",
-    "http",
-    "internal",
-]
+    "invalid", "text_too_long", "too_many_tokens", "unknown_model", "input", "unsupported_model",
+    "cross_origin", "not_json", "body_too_large", "body_too_slow", "unknown_host", "busy",
+    "stopping", "too_slow", "not_found", "method_not_allowed", "http", "internal",
+]  # fmt: skip
 
 
 class ErrorResponse(Exception):  # noqa: N818 - a response, raised
     """Ends a request with an error response.
 
-    >>> ErrorResponse(404, "not_found", "there is no /x").document()
-    {'error': {'code': 'not_found', 'message': 'there is no /x'}}
+    >>> ErrorResponse(404, "not_found", "there is no /x").body()
+    b'{"error": {"code": "not_found", "message": "there is no /x"}}'
     """
 
     def __init__(
@@ -51,22 +36,16 @@ class ErrorResponse(Exception):  # noqa: N818 - a response, raised
         self.code: Code = code
         self.headers = headers or {}
 
-    def document(self) -> dict[str, Any]:
-        """Return the body of the response as a document."""
-        return {"error": {"code": self.code, "message": str(self)}}
-
     def body(self) -> bytes:
-        """Return the document as JSON bytes."""
-        return json.dumps(self.document()).encode()
+        """Return the body of the response, as JSON."""
+        return json.dumps({"error": {"code": self.code, "message": str(self)}}).encode()
 
     async def send(self, send: Send) -> None:
         """Send the response, from outside of FastAPI."""
         body = self.body()
         given = {"content-type": "application/json", "content-length": str(len(body))}
         headers = {**given, **self.headers}
-        start = [
-            (name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()
-        ]
+        start = [(k.encode("latin-1"), v.encode("latin-1")) for k, v in headers.items()]
         await send({"type": "http.response.start", "status": self.status, "headers": start})
         await send({"type": "http.response.body", "body": body})
 

@@ -27,7 +27,9 @@ _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
+# Added unless a response has its own. Results may be private, so that nobody caches them.
 _HEADERS = {
+    "cache-control": "no-store",
     "content-security-policy": _POLICY,
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
@@ -36,8 +38,6 @@ _HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
 }
-# Results may be private, so browsers and proxies do not cache them.
-_DEFAULT_HEADERS = {"cache-control": "no-store"}
 
 
 class SecurityMiddleware:
@@ -112,5 +112,5 @@ def _is_address(host: str | None) -> bool:
 
 def _with_security_headers(headers: Sequence[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
     given = {name.lower() for name, _ in headers}
-    added = {name.encode(): value.encode() for name, value in (_DEFAULT_HEADERS | _HEADERS).items()}
+    added = {name.encode(): value.encode() for name, value in _HEADERS.items()}
     return [*headers, *((name, value) for name, value in added.items() if name not in given)]
