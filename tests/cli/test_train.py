@@ -124,7 +124,7 @@ def test_a_run_with_other_settings_is_an_error_and_nothing_is_touched(
     before = {path.name: path.read_bytes() for path in out.iterdir()}
     result = run("train", "verb-number", "--out", out, "--epochs", "1", "--seed", "3")
     assert result.exit_code == 1
-    assert "other settings: seed was 0, got 3" in result.stderr
+    assert "another run: seed was 0, got 3" in result.stderr
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before
 
 

@@ -75,18 +75,18 @@ def _rewrite(path: Path, tensors: dict[str, torch.Tensor], **changes: Any) -> No
 def test_other_settings_are_refused(
     stopped: Path, small_recipe: Recipe, refuse: Refuse, setting: dict[str, Any], message: str
 ) -> None:
-    refuse(stopped, f"other settings: {message}", recipe=replace(small_recipe, **setting))
+    refuse(stopped, f"another run: {message}", recipe=replace(small_recipe, **setting))
 
 
 def test_other_data_are_refused(stopped: Path, small_recipe: Recipe) -> None:
     before = _contents(stopped)
-    with pytest.raises(InputError, match="other data"):
+    with pytest.raises(InputError, match="the data or the teacher was another one"):
         _ = train(generated_splits(120, seed=1), stopped, recipe=small_recipe)
     assert _contents(stopped) == before
 
 
 def test_another_number_of_threads_is_refused(stopped: Path, refuse: Refuse) -> None:
-    refuse(stopped, "a run with 1 threads, got 2", threads=2)
+    refuse(stopped, "threads was 1, got 2", threads=2)
 
 
 def test_other_tensors_are_refused(copy: Path, refuse: Refuse) -> None:

@@ -191,7 +191,7 @@ def test_another_teacher_does_not_resume_a_run(student: Path, run: Run, tmp_path
     other = tmp_path / "other"
     _ = run(other, recipe=replace(STUDENT, seed=5, teacher_weight=0.0, epochs=1))
     before = {path.name: path.read_bytes() for path in student.iterdir()}
-    with pytest.raises(InputError, match="other data or another teacher"):
+    with pytest.raises(InputError, match="the data or the teacher was another one"):
         _ = train(generated_splits(SENTENCES), student, recipe=STUDENT, teacher=other, threads=1)
     assert {path.name: path.read_bytes() for path in student.iterdir()} == before
 

@@ -87,12 +87,9 @@ def gradient_sums(model: nn.Module, tokenizer: Any, texts: Sequence[str]) -> Gra
     )
 
 
-def _sums_and_norms(
-    model: nn.Module, tokenizer: Any, texts: list[str]
-) -> tuple[list[Any], list[Any]]:
-    sums = input_gradient(model, tokenizer, texts, reduce="raw_sum")
-    norms = input_gradient(model, tokenizer, texts, reduce="norm")
-    return [item.values for item in sums], [item.values for item in norms]
+def _sums_and_norms(model: nn.Module, tokenizer: Any, texts: list[str]) -> list[list[Any]]:
+    found = [input_gradient(model, tokenizer, texts, reduce=name) for name in ("raw_sum", "norm")]
+    return [[item.values for item in items] for items in found]
 
 
 def _largest_ratio(sums: Sequence[Any], norms: Sequence[Any]) -> float:

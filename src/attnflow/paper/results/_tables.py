@@ -50,8 +50,8 @@ _DEFAULTS = {"blank_out": {"replace": None}, "input_gradient": {"reduce": "norm"
 # What the paper's code computes. Padding replaces words; the sum of the gradient is only rounding.
 _AS_PUBLISHED = {"blank_out": {"replace": "pad"}, "input_gradient": {"reduce": "raw_sum"}}
 _REPORTED = ("replaced_by", "reduce")  # settings of importance
-_GRAPH = {"query": 0, "heads": "mean", "residual": 0.5}  # the paper's, and the defaults of methods
 _CLS = 0  # the position of CLS, from which the classifier predicts
+_GRAPH = {"query": _CLS, "heads": "mean", "residual": 0.5}  # the paper's; the defaults of methods
 _BATCH_SIZE = 64  # sentences; sorted by length, they have nearly one length
 
 

@@ -195,7 +195,7 @@ def _training_section(
     )
     settings: list[tuple[str, Any]] = []
     for name, value in recipe.to_dict().items():
-        nested = {f"{name}.{key}": v for key, v in value.items()} if name in _NESTED else {}
+        nested = {f"{name}.{key}": v for key, v in value.items()} if isinstance(value, dict) else {}
         settings += nested.items() or [(name, value)]
     stride = -(-len(history) // 20)  # at most 20 epochs of a long run, the last one included
     attractors = any(epoch.attractor_accuracy is not None for epoch in history)
@@ -208,9 +208,6 @@ def _training_section(
     epochs = _table(columns[:width], (row[:width] for row in rows))
     loss = _LOSS.format(history[-1].validation_loss)
     return "\n".join((text, _table(("setting", "value"), settings), epochs, loss))
-
-
-_NESTED = ("mix", "augmentation")
 
 
 def _data_section(splits: Splits) -> str:

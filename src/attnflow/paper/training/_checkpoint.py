@@ -45,26 +45,19 @@ class Checkpoint:
 
     def check(self, recipe: Recipe, data: str, threads: int) -> None:
         """Raise an InputError if the run had other settings, data or threads."""
-        given = recipe.to_dict()
-        names = [name for name in given if given[name] != self.recipe.get(name)]
-        if names:
-            differences = ", ".join(
-                f"{name} was {self.recipe.get(name)}, got {given[name]}" for name in names
-            )
-            raise InputError(
-                f"{self.path} belongs to a run with other settings: {differences}. Choose another "
-                "folder, or the same settings to resume"
-            )
+        stored = {**self.recipe, "threads": self.threads}
+        given = {**recipe.to_dict(), "threads": threads}  # another number changes the last bits
+        differences = [
+            f"{name} was {stored.get(name)}, got {value}"
+            for name, value in given.items()
+            if value != stored.get(name)
+        ]
         if self.data != data:
+            differences.append("the data or the teacher was another one")
+        if differences:
             raise InputError(
-                f"{self.path} belongs to a run with other data or another teacher. Choose another "
-                "folder, or the same data and teacher to resume"
-            )
-        if self.threads != threads:
-            raise InputError(
-                f"{self.path} belongs to a run with {self.threads} threads, got {threads}, which "
-                f"may change the last bits. Choose another folder, or threads={self.threads} to "
-                "resume"
+                f"{self.path} belongs to another run: {', '.join(differences)}. Choose another "
+                "folder, or resume with the same settings, data and teacher"
             )
 
 

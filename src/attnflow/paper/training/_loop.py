@@ -139,7 +139,10 @@ def run_epoch(
             group["lr"] = _learning_rate(state.step, state.total_steps, recipe)
         strength = _regularization(state.step, state.total_steps, recipe)
         state.model.set_dropout(recipe, strength)
-        teacher = _probabilities(state.teacher, ids, mask)
+        teacher = None
+        if state.teacher is not None:
+            with torch.no_grad():
+                teacher = state.teacher(input_ids=ids, attention_mask=mask).logits.softmax(-1)
         loss, mlm_loss, correct = state.model.losses(ids, mask, labels, recipe, teacher)
         total_loss = loss + recipe.mlm_weight * mlm_loss
         if recipe.l2_penalty * strength:
@@ -168,13 +171,6 @@ def run_epoch(
             raise TrainingInterruptedError
     state.progress, state.rng_state = EpochProgress(), None
     return progress.loss_sum / len(prefixes)
-
-
-def _probabilities(teacher: nn.Module | None, ids: Tensor, mask: Tensor | None) -> Tensor | None:
-    if teacher is None:
-        return None
-    with torch.no_grad():
-        return teacher(input_ids=ids, attention_mask=mask).logits.softmax(-1)
 
 
 def _new_optimizer(model: nn.Module, recipe: Recipe) -> torch.optim.AdamW:
