@@ -1,4 +1,4 @@
-"""Waiting for a condition, where a test would else have to know how long something takes."""
+"""Waiting for a condition, where a test would otherwise have to know how long something takes."""
 
 import time
 from collections.abc import Callable
@@ -8,7 +8,7 @@ SECONDS = 60
 
 
 def until(true: Callable[[], bool], *, what: str = "a condition", every: float = 0.01) -> None:
-    """Return as soon as a condition is true, which is looked at `every` so many seconds.
+    """Return as soon as a condition is true; it is checked every `every` seconds.
 
     A condition that is not true within a minute is a failure.
     """

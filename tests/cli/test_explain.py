@@ -185,7 +185,11 @@ def test_text_comes_from_a_file_too(run: Run, tmp_path: Path) -> None:
         ([TEXT, "--file", "x.txt"], 2, "expected one of TEXT"),
         ([""], 1, "TEXT is empty"),
         ([" "], 1, "at least one word"),
-        ([TEXT, "--methods", "raw,best"], 2, "'--methods': expected some of raw,rollout,flow, got"),
+        (
+            [TEXT, "--methods", "raw,best"],
+            2,
+            "'--methods': expected names of raw, rollout, flow, got 'best'",
+        ),
         ([TEXT, "--layer", "7"], 1, "error: --layer must be 1 to 6, got 7"),
         ([TEXT, "--layer", "0"], 2, "--layer"),
         ([TEXT, "--query", "7"], 1, "error: --query must be 0 to 6, got 7"),

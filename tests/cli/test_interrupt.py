@@ -50,7 +50,7 @@ def _check_interrupted(process: "subprocess.Popen[str]") -> None:
 
 
 # Chosen: importing has some ten thousand events, and compiling a hundred thousand from there, so
-# that the command has not ended after the most of these.
+# that the command has not ended after the largest of these.
 @pytest.mark.parametrize(
     "events", [0, 30, 100, 300, 1000, 2000, 3500, 5000, 7000, 10_000, 20_000, 30_000]
 )

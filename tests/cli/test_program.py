@@ -42,8 +42,11 @@ def test_help_names_the_command_that_installs_what_is_needed(run: Run, command: 
      "reproduce table-1", "reproduce gradient-sum", "reproduce subject", "reproduce figure-1"],
 )  # fmt: skip
 def test_help_mentions_only_options_that_the_command_has(run: Run, command: str) -> None:
-    shown = run(*command.split(), "--help").stdout
-    options = re.findall(r"^  +(--[a-z-]+)", shown, re.MULTILINE)
+    result = run(*command.split(), "--help")
+    assert result.exit_code == 0
+    shown = result.stdout
+    options = re.findall(r"^ {2}(--[a-z-]+)", shown, re.MULTILINE)
+    assert options
     assert set(re.findall(r"--[a-z][a-z-]+", shown)) <= {*options, "--help"}
 
 

@@ -26,7 +26,7 @@ with _progress.progress_bar("attention flow", bar_after={after}, line_after={aft
 """
 SIZE = {**os.environ, "COLUMNS": "80", "TERM": "xterm"}
 SOON, NEVER = 0.01, 3600.0  # seconds
-# Long enough that the first step is over before, and what a test takes that finds no fault with it.
+# Longer than the first step takes; a passing test does not wait for it.
 AFTER_THE_FIRST_STEP = 10.0
 
 

@@ -72,10 +72,13 @@ def test_a_token_that_the_terminal_cannot_show_is_spelled_out(tmp_path: Path) ->
 
 
 @UNBUFFERED
-def test_a_slow_reader_gets_everything(long_output: list[str | Path], unbuffered: str) -> None:
+def test_a_slow_reader_gets_everything(
+    long_output: list[str | Path], unbuffered: str, request: pytest.FixtureRequest
+) -> None:
     environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
     reader, writer = os.pipe()
     process = subprocess.Popen(long_output, stdout=writer, env=environment)
+    request.addfinalizer(process.kill)
 
     def full_or_ended() -> bool:
         return process.poll() is not None or not select.select([], [writer], [], 0)[1]

@@ -113,8 +113,8 @@ def test_the_note_says_how_many_queries_were_compared() -> None:
 def test_the_note_on_one_query_compares_nothing() -> None:
     result = _flow(np.ones((2, 1, 3)), ["a", "b", "c"], saturated=(False, True))
     assert saturation_note(result) == (
-        "At their ceiling: layer 2. Each score there is the most that the query may take or the "
-        "token may give, whatever the layers between do."
+        "At their ceiling: layer 2. Each score there is limited by the query or the token "
+        "alone, and does not depend on the layers between."
     )
     assert saturation_note(_flow(np.ones((2, 1, 3)), ["a", "b", "c"])) == ""
 

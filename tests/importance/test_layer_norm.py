@@ -132,6 +132,23 @@ def test_where_eight_ids_do_not_fit_the_model_the_probe_has_the_shape_of_the_inp
         np.testing.assert_allclose(item.values, input_gradient(model, None, row[None])[0].values)
 
 
+class EndsWithOne(Tiny):
+    """Needs one end token, id 2, which no fixed ids have."""
+
+    def forward(self, ids: Tensor) -> Tensor:
+        if ids.ndim == 2 and not bool(((ids == 2).sum(dim=1) == 1).all()):
+            raise ValueError("expected one end token")
+        return super().forward(ids)
+
+
+@pytest.mark.parametrize("normed", [True, False])
+def test_where_no_fixed_ids_run_the_input_itself_is_the_probe(normed: bool):
+    model = EndsWithOne(normed=normed).double()
+    [found] = input_gradient(model, None, torch.tensor([[5, 6, 7, 2]]))
+    assert found.settings["reduce"] == ("norm" if normed else "sum")
+    assert found.values.all()
+
+
 class OfEmbeddings(nn.Module):
     """Reads embeddings, and has no table; weights sum to zero where a row begins with zero."""
 

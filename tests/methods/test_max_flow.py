@@ -249,8 +249,8 @@ def test_a_graph_does_not_share_its_memory_with_the_flow():
         ({"sink": (0, 1)}, "sink"),
         ({"onto": 4}, "onto must be 0 to 3, got 4"),
         ({"onto": -1}, "onto must be 0 to 3, got -1"),
-        ({"source": (2, 0), "onto": 2}, "the layer of source must be 3 to 4, got 2"),
-        ({"source": (2, 0), "onto": 3}, "the layer of source must be 4 to 4, got 2"),
+        ({"source": (2, 0), "onto": 2}, "the layer of source above onto=2 must be 3 to 4, got 2"),
+        ({"source": (2, 0), "onto": 3}, "the layer of source above onto=3 must be 4, got 2"),
     ],
 )
 def test_a_pair_that_is_not_there_is_refused(asked: Any, message: str):

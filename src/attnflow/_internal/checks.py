@@ -136,7 +136,7 @@ def as_distinct_ints(values: Iterable[int] | int, name: str) -> tuple[int, ...]:
 
 
 def as_int(value: object, name: str, *, least: int | None = None, most: int | None = None) -> int:
-    """Return an integer, also from NumPy; one below `least` or above `most` is an InputError.
+    """Return an integer, also from NumPy, from `least` up to `most`, which needs `least`.
 
     >>> as_int(np.int64(3), "head")
     3
@@ -148,8 +148,8 @@ def as_int(value: object, name: str, *, least: int | None = None, most: int | No
     if number is None:
         raise InputError(f"{name} must be an integer, got {value!r}")
     if (least is not None and number < least) or (most is not None and number > most):
-        ends = f"{least} or more" if most is None else f"{least} to {most}"
-        raise InputError(f"{name} must be {ends}, got {number}")
+        end = "" if most == least else " or more" if most is None else f" to {most}"
+        raise InputError(f"{name} must be {least}{end}, got {number}")
     return number
 
 

@@ -23,7 +23,7 @@ def printable(name: str) -> str:
 
 
 def markdown_table(rows: Sequence[Sequence[str]]) -> str:
-    """Return a Markdown table; the first row is its head, and other columns align right.
+    """Return a Markdown table; the first row is the header, columns after the first align right.
 
     >>> print(markdown_table([["", "L1"], ["raw", "0.5"]]))
     |     |  L1 |

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 import typer
 
 from attnflow import models
-from attnflow.cli._loading import limited_memory, loaded_model, loading
+from attnflow.cli._loading import explain_memory_errors, loaded_model, loading
 from attnflow.cli._model_options import (
     AllowPickle,
     Device,
@@ -133,7 +133,7 @@ class _Attending:
         if text_target is not None:
             text_target = encodable(text_target, option="--text-target")
         given = one_text(text, file)
-        with loading("attention", self.model) as progress, limited_memory(_REMEDY):
+        with loading("attention", self.model) as progress, explain_memory_errors(_REMEDY):
             loaded = loaded_model(self.model, self.load_settings)
             progress(0, 1)
             attention = models.attend(
@@ -149,7 +149,7 @@ class _Attending:
         out = output_folder(out, option="--out", suffix=suffix)
         width = max(5, len(str(len(texts))))
         files: list[dict[str, Any]] = []
-        with loading("attention", self.model) as progress, limited_memory(_REMEDY):
+        with loading("attention", self.model) as progress, explain_memory_errors(_REMEDY):
             loaded = loaded_model(self.model, self.load_settings)
             for start in range(0, len(texts), batch_size):
                 progress(start, len(texts))

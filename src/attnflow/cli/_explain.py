@@ -7,7 +7,7 @@ import typer
 
 from attnflow.cli import _model_options as options
 from attnflow.cli._explanation_table import explanation_table
-from attnflow.cli._loading import SHIPPED, limited_memory, loaded_model, loading
+from attnflow.cli._loading import SHIPPED, explain_memory_errors, loaded_model, loading
 from attnflow.cli._notes import print_note, print_sinks_note, print_unknown_note
 from attnflow.cli._options import number_or_name, wrong
 from attnflow.cli._texts import one_text
@@ -25,7 +25,7 @@ def explain_command(
     ] = None,
     query: Annotated[int | None, options.query_option("attends")] = None,
     methods: Annotated[
-        str, typer.Option(metavar="NAMES", help="How layers compose, separated by commas.")
+        str, typer.Option(metavar="NAMES", help="Methods to compute, separated by commas.")
     ] = ",".join(METHODS),
     target: options.Target = None,
     position: options.Position = None,
@@ -49,7 +49,7 @@ def explain_command(
     chosen = _methods(methods)
     given = one_text(text, file)
     load_settings = {"allow_pickle": allow_pickle, "remote_code": remote_code, "device": device}
-    with loading("explaining", model) as progress, limited_memory("a shorter text"):
+    with loading("explaining", model) as progress, explain_memory_errors("a shorter text"):
         loaded = loaded_model(model, load_settings)
         explanation = explain(
             loaded.model,
@@ -83,6 +83,6 @@ def explain_command(
 
 def _methods(text: str) -> tuple[Method, ...]:
     names = tuple(name.strip() for name in text.split(","))
-    if not set(names) <= set(METHODS):
-        raise wrong("--methods", f"expected some of {','.join(METHODS)}, got {text!r}")
+    if unknown := [name for name in names if name not in METHODS]:
+        raise wrong("--methods", f"expected names of {', '.join(METHODS)}, got {unknown[0]!r}")
     return cast("tuple[Method, ...]", names)

@@ -9,7 +9,7 @@ import typer
 
 from attnflow import paper, plot
 from attnflow._internal.display import printable
-from attnflow.cli._loading import limited_memory, loaded_model, loading
+from attnflow.cli._loading import explain_memory_errors, loaded_model, loading
 from attnflow.cli._model_options import AllowPickle, Device, RemoteCode
 from attnflow.cli._options import check_place, wrong
 from attnflow.cli._texts import encodable
@@ -87,7 +87,7 @@ def figure_4(
     path = _path(out, "figure-4", kind)
     sentences = _sentences(sentence, candidates, pronouns)
     settings = {"allow_pickle": allow_pickle, "remote_code": remote_code, "device": device}
-    with loading("drawing", model) as progress, limited_memory("a shorter sentence"):
+    with loading("drawing", model) as progress, explain_memory_errors("a shorter sentence"):
         folder = _cached(model) if model == _BERT and not Path(model).is_dir() else model
         loaded = loaded_model(folder, settings)
         progress(0, 1)

@@ -40,7 +40,7 @@ def loading(label: str, name: str | None = None) -> AbstractContextManager[check
 
 
 @contextmanager
-def limited_memory(remedy: str) -> Generator[None]:
+def explain_memory_errors(remedy: str) -> Generator[None]:
     """Raise an InputError if memory runs out; `remedy` is its advice."""
     try:
         yield

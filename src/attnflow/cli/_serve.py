@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from attnflow.cli._loading import SHIPPED, limited_memory, loaded_model, loading
+from attnflow.cli._loading import SHIPPED, explain_memory_errors, loaded_model, loading
 from attnflow.cli._model_options import AllowPickle, Device, RemoteCode
 from attnflow.cli._options import wrong
 from attnflow.models import Loaded
@@ -116,5 +116,5 @@ def _named(given: list[str]) -> dict[str, str]:
 def _loaded(source: str, settings: dict[str, Any]) -> Loaded:
     shipped = source == SHIPPED and not Path(source).is_dir()
     name = None if shipped else source
-    with loading(f"loading {source}", name), limited_memory("a smaller model"):
+    with loading(f"loading {source}", name), explain_memory_errors("a smaller model"):
         return loaded_model(name, settings)

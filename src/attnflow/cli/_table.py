@@ -27,13 +27,14 @@ def table(token_attention: TokenAttention, layer: int, *, width: int | None) -> 
         [name, *map(format_number, row.tolist())] for name, row in zip(queries, rows, strict=True)
     ]
     lines, titles = align(cells, right=True), [_title(token_attention, layer)]
-    count = min(_MOST_TOKENS, len(tokens))
-    while width is not None and count and max(map(text_width, lines)) > width:
+    # Fewer than all: all tokens with their names are never narrower than the columns.
+    for count in range(min(_MOST_TOKENS, len(tokens) - 1), 0, -1):
+        if width is None or max(map(text_width, lines)) <= width:
+            break
         named = zip(queries, rows, strict=True)
         lines = align([[name, *_highest(row, tokens, count)] for name, row in named])
         scores = "highest score" if count == 1 else f"{count} highest scores"
-        note = f"(the {scores} of each query; for all: --json, --out, a wider terminal)"
-        titles, count = [titles[0], note], count - 1
+        titles[1:] = [f"(the {scores} of each query; for all: --json, --out, a wider terminal)"]
     return "\n".join([*titles, *lines])
 
 
@@ -50,8 +51,8 @@ def saturation_note(token_attention: TokenAttention) -> str:
     named = f"{'layer' if len(layers) == 1 else 'layers'} {', '.join(layers)}"
     if n_queries == 1:
         return (
-            f"At their ceiling: {named}. Each score there is the most that the query may take or "
-            "the token may give, whatever the layers between do."
+            f"At their ceiling: {named}. Each score there is limited by the query or the token "
+            "alone, and does not depend on the layers between."
         )
     # A layer of an Attention has as many positions as there are tokens.
     every = n_queries == n_tokens

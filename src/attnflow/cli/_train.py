@@ -124,8 +124,7 @@ def verb_number(
         options |= {"--teacher": teacher, "--attention-dropout": attention_dropout}
         options |= {"--seed": seed or None, "--epochs": epochs}
         options["--threads"] = None if threads == 1 else threads
-        line = _how_to_resume(out, options, as_json=as_json)
-        raise KeyboardInterrupt(line) from interrupt
+        raise KeyboardInterrupt(_how_to_resume(out, options, as_json=as_json)) from interrupt
     _report(out, data, settings, result, as_json=as_json)
 
 

@@ -9,7 +9,7 @@ import typer
 from attnflow import models
 from attnflow._internal import storage
 from attnflow.cli import _model_options as options
-from attnflow.cli._loading import limited_memory, loaded_model, loading
+from attnflow.cli._loading import explain_memory_errors, loaded_model, loading
 from attnflow.cli._notes import print_note, print_sinks_note, print_unknown_note
 from attnflow.cli._options import check_file, number_or_name, wrong
 from attnflow.cli._progress import progress_bar
@@ -127,7 +127,7 @@ def _explained(
     passes: dict[str, Any],
 ) -> Explanation | _Attended:
     """Return an explanation; if the model has no prediction, its attention, with a note."""
-    with loading("explaining", model) as progress, limited_memory("a shorter text"):
+    with loading("explaining", model) as progress, explain_memory_errors("a shorter text"):
         loaded = loaded_model(model, load_settings)
         try:
             explanation = explain(

@@ -63,7 +63,7 @@ def explain(
     -----
     The text is tokenised once. Forward passes: one for attention; `n + 1` rows for `blank_out` of n
     tokens, in batches, which give the prediction too; one with gradients; and one with gradients
-    over eight fixed ids, for `input_gradient` to choose the sum or the norm.
+    for `input_gradient` to choose the sum or the norm.
 
     Examples
     --------

@@ -87,7 +87,8 @@ def choose_reduce(
 
     By default this is the sum, or the norm if the sums of the model are zero. The model alone
     decides, by a pass over fixed ids, so that the result for a text does not depend on its words or
-    on other texts. If the model does not run on these ids, the pass has the shape of `item`.
+    on other texts. If the model does not run on these ids, fixed values of the shape of `item` are
+    tried, and at last `item` itself, on which the model is known to run.
     """
     if reduce not in (None, "sum"):
         return reduce
@@ -117,7 +118,9 @@ def _sums_are_zero(model: nn.Module, item: SingleInput) -> bool:
         fixed = torch.randn(item.ids.shape, generator=random).to(item.ids)
     else:
         fixed = _spread(count, item.ids.shape[1]).to(item.ids) if count else item.ids
-    return _probe(model, {**item.fields, item.main: fixed}, item.main)
+    with contextlib.suppress(AttnflowError):
+        return _probe(model, {**item.fields, item.main: fixed}, item.main)
+    return _probe(model, item.fields, item.main)
 
 
 def _spread(count: int, length: int) -> Tensor:

@@ -51,7 +51,8 @@ def max_flow(
     if len(pair) != 2:
         raise InputError(f"source: expected a layer and a position, as in (6, 0), got {source!r}")
     onto = check_onto(onto, graph)
-    layer = checks.as_int(pair[0], "the layer of source", least=onto + 1, most=graph.n_layers)
+    name = "the layer of source" + (f" above onto={onto}" if onto else "")
+    layer = checks.as_int(pair[0], name, least=onto + 1, most=graph.n_layers)
     last = graph.sizes[layer] - 1
     position = checks.as_int(pair[1], "the position of source", least=0, most=last)
     sink = checks.as_int(sink, "sink", least=0, most=graph.sizes[onto] - 1)

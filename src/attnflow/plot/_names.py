@@ -57,8 +57,8 @@ def _fonts(characters: frozenset[str]) -> tuple[list[str], set[str]]:
     for font in fontManager.ttflist:
         if not missing:
             break
-        letters = not font.name.startswith(_SYMBOL_FONTS) and "Color" not in font.name
-        if not letters or font.style != "normal" or font.name in families:
+        is_text_font = not font.name.startswith(_SYMBOL_FONTS) and "Color" not in font.name
+        if not is_text_font or font.style != "normal" or font.name in families:
             continue
         if not any(ord(c) in _characters(font.fname) for c in missing):
             continue

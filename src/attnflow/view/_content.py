@@ -214,8 +214,7 @@ def _select(found: Content, layer: int | None, query: int | None) -> Content:
 
 
 def _one_of(value: object, name: str, known: Sequence[int]) -> int:
-    number = checks.as_int(value, name)
-    if number not in known:
-        gaps = ", not all of which the page has" if len(known) < 1 + known[-1] - known[0] else ""
-        raise InputError(f"{name} must be {known[0]} to {known[-1]}{gaps}, got {number}")
+    number = checks.as_int(value, name, least=known[0], most=known[-1])
+    if number not in known:  # a page may show some layers and queries only
+        raise InputError(f"{name} must be one of {', '.join(map(str, known))}, got {number}")
     return number

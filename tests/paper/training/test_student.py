@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import torch
@@ -16,7 +16,7 @@ import torch
 from attnflow import InputError
 from attnflow.paper import Mix, Recipe, TrainingResult, generated_splits, load, train
 from attnflow.paper.training._dataset import TrainingData, batches
-from attnflow.paper.training._loop import TrainingModel, _regularization, new_state
+from attnflow.paper.training._loop import TrainingModel, _regularization, new_state, run_epoch
 
 Run = Callable[..., TrainingResult]
 STUDENT = Recipe(epochs=2, batch_size=32, warmup_steps=5, mix=Mix(generated=20))
@@ -62,8 +62,9 @@ def test_dropout_and_penalty_rise_over_the_given_share_of_steps(data: TrainingDa
     recipe = replace(STUDENT, regularization_ramp=(0.2, 0.6))
     strengths = [_regularization(step, 10, recipe) for step in range(10)]
     assert strengths == pytest.approx([0, 0, 0, 0.25, 0.5, 0.75, 1, 1, 1, 1])
-    constant = replace(STUDENT, regularization_ramp=(0.0, 0.0))
-    assert [_regularization(step, 10, constant) for step in (0, 9)] == [1, 1]
+    for share, expected in ((0.0, [1, 1, 1]), (0.5, [0, 1, 1]), (1.0, [0, 0, 1])):
+        constant = replace(STUDENT, regularization_ramp=(share, share))
+        assert [_regularization(step, 10, constant) for step in (0, 5, 10)] == expected
     model = new_state(data, recipe).model
     model.set_dropout(recipe, 0.5)
     found = [module.p for module in model.modules() if isinstance(module, torch.nn.Dropout)]
@@ -71,9 +72,25 @@ def test_dropout_and_penalty_rise_over_the_given_share_of_steps(data: TrainingDa
     assert len(found) == 1 + 3 * model.model.config.n_layer
 
 
-@pytest.mark.parametrize("ramp", [(-0.1, 0.5), (0.5, 0.4), (0.5, 1.1)])
-def test_a_ramp_outside_the_run_is_an_error(ramp: tuple[float, float]) -> None:
-    with pytest.raises(InputError, match="two shares of all steps in ascending order"):
+def test_a_run_follows_the_ramp_of_its_recipe(data: TrainingData) -> None:
+    def weight_and_dropout(strength_from: float) -> tuple[float, list[float]]:
+        recipe = replace(STUDENT, epochs=1, regularization_ramp=(strength_from, strength_from))
+        state, found = new_state(data, recipe), []
+        _ = run_epoch(state, lambda _: found.append(state.model.model.drop.p))
+        weight = cast("Any", state.model.model.blocks[0]).mlp.c_fc.weight
+        return float(weight.detach().square().sum()), found
+
+    with_penalty, dropout = weight_and_dropout(0.0)
+    without, no_dropout = weight_and_dropout(1.0)
+    assert len(dropout) == len(no_dropout) > 2
+    assert set(dropout) == {STUDENT.embd_dropout}
+    assert set(no_dropout) == {0.0}
+    assert with_penalty < without
+
+
+@pytest.mark.parametrize("ramp", [(-0.1, 0.5), (0.5, 0.4), (0.5, 1.1), (0.1,), 0.3, None])
+def test_a_ramp_outside_the_run_is_an_error(ramp: Any) -> None:
+    with pytest.raises(InputError, match="two numbers, 0 <= start <= end <= 1"):
         _ = replace(STUDENT, regularization_ramp=ramp)
 
 

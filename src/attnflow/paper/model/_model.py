@@ -104,10 +104,8 @@ class VerbNumberModel(GPT2PreTrainedModel):
         if (input_ids is None) == (inputs_embeds is None):
             raise ValueError("pass either input_ids or inputs_embeds, not both")
         embedded = self.words(input_ids) if inputs_embeds is None else inputs_embeds
-        hidden = self.hidden(embedded, attention_mask, **kwargs)
-        return SequenceClassifierOutput(
-            logits=self.classifier(hidden[:, 0])
-        )  # CLS is the first token
+        first = self.hidden(embedded, attention_mask, **kwargs)[:, 0]  # CLS
+        return SequenceClassifierOutput(logits=self.classifier(first))
 
     def hidden(self, embedded: Tensor, attention_mask: Tensor | None, **kwargs: Any) -> Tensor:
         """Return the final embedding of each token, normalised: (sentence, token, width)."""

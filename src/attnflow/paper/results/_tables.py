@@ -269,14 +269,13 @@ def _batches(
     """Yield indices and prefixes of batches of similar length."""
     if not prefixes:
         raise InputError("expected at least one sentence, got none")
+    report = progress or (lambda _done, _total: None)
     order = sorted(range(len(prefixes)), key=lambda index: len(prefixes[index].words))
+    report(0, len(order))
     for start in range(0, len(order), _BATCH_SIZE):
         indices = order[start : start + _BATCH_SIZE]
-        if progress is not None:
-            progress(start, len(order))
         yield indices, [prefixes[index] for index in indices]
-        if progress is not None:
-            progress(start + len(indices), len(order))
+        report(start + len(indices), len(order))
 
 
 def _scores(

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast, get_type_hints
 
+from attnflow._internal.files import parse_json
 from attnflow.errors import InputError
 from attnflow.paper.training._folder import replace_file
 from attnflow.paper.training._state import EpochLog, EpochProgress, TrainingState
@@ -112,7 +113,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
         )
     try:
         info = _parse_info(metadata["info"])
-    except (ValueError, TypeError, RecursionError) as error:
+    except (ValueError, TypeError) as error:
         raise InputError(
             f"{path} is not a checkpoint of this version of attnflow ({error}). {_RESTART}"
         ) from error
@@ -121,7 +122,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
 
 def _parse_info(text: str) -> dict[str, Any]:
     """Return the fields of `Checkpoint` in JSON; wrong types are a TypeError."""
-    info = json.loads(text)
+    info = parse_json(text)
     fields: dict[str, Any] = {}
     for name, kind in _INFO.items():
         fields[name] = info.get(name) if isinstance(info, dict) else info

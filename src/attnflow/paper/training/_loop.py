@@ -192,7 +192,7 @@ def _learning_rate(step: int, total_steps: int, recipe: Recipe) -> float:
 def _regularization(step: int, total_steps: int, recipe: Recipe) -> float:
     """Return the factor of dropout and of the L2 penalty."""
     start, end = (share * total_steps for share in recipe.regularization_ramp)
-    return float(step >= end) or max((step - start) / (end - start), 0.0)
+    return 1.0 if step >= end else max((step - start) / max(end - start, 1.0), 0.0)
 
 
 class TrainingInterruptedError(KeyboardInterrupt):

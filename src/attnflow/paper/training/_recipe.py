@@ -59,9 +59,9 @@ class Recipe:
         Decoupled weight decay of matrices; factor of the sum of squares of all matrices, embeddings
         included, in the loss.
     regularization_ramp
-        Two shares of all steps: dropout and the L2 penalty are zero up to the first, rise linearly,
-        and have their full values from the second on. With full values from the first step, the
-        penalty shrinks the feed-forward parts to zero before they have learnt anything.
+        Two shares of all steps: dropout and the L2 penalty rise from zero at the first to their
+        full values at the second. At full values from the start, the penalty shrinks the
+        feed-forward parts to zero before they have learnt anything.
     label_smoothing
         Of the loss with respect to the labels.
     teacher_weight
@@ -125,11 +125,10 @@ class Recipe:
             value = getattr(self, name)
             if not 0 <= value < 1:
                 raise InputError(f"{name} must be at least 0 and below 1, got {value}")
-        start, end = self.regularization_ramp
-        if not 0 <= start <= end <= 1:
+        ramp: Any = self.regularization_ramp
+        if not (isinstance(ramp, tuple) and len(ramp) == 2 and 0 <= ramp[0] <= ramp[1] <= 1):
             raise InputError(
-                "regularization_ramp must be two shares of all steps in ascending order, got "
-                f"{self.regularization_ramp}"
+                f"regularization_ramp must be two numbers, 0 <= start <= end <= 1, got {ramp!r}"
             )
         if not 0 <= self.teacher_weight <= 1:
             raise InputError(f"teacher_weight must be from 0 to 1, got {self.teacher_weight}")

@@ -100,7 +100,7 @@ def train(
 
     Notes
     -----
-    An epoch of 25,000 sentences takes about 75 seconds on one core. Ctrl-C writes a checkpoint
+    An epoch of 46,000 sentences takes about three minutes on one core. Ctrl-C writes a checkpoint
     between two steps and stops; after any other stop there is the checkpoint of the last complete
     epoch. The same call resumes the run and ends with the same weights.
     """

@@ -27,7 +27,7 @@ _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-# Added unless a response has its own. Results may be private, so that nobody caches them.
+# Added unless a response has its own. Results may be private, so they must not be cached.
 _HEADERS = {
     "cache-control": "no-store",
     "content-security-policy": _POLICY,
