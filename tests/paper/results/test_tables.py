@@ -143,6 +143,17 @@ def test_the_order_of_sentences_is_kept(shipped: Loaded, prefixes: list[Prefix])
     assert np.allclose(there.values, back.values[::-1], atol=0.05, equal_nan=True)
 
 
+def test_an_error_in_a_comparison_ends_the_table(
+    shipped: Loaded, prefixes: list[Prefix], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise InputError("no flow here")
+
+    monkeypatch.setattr("attnflow.paper.results._tables.flow", fail)
+    with pytest.raises(InputError, match="no flow here"):
+        _ = paper.agreement_table(shipped.model, shipped.tokenizer, prefixes, "input_gradient")
+
+
 def test_progress_counts_sentences(shipped: Loaded, prefixes: list[Prefix]) -> None:
     reports: list[tuple[int, int]] = []
     _ = paper.agreement_table(

@@ -9,6 +9,7 @@ import random
 import time
 from collections import Counter, defaultdict
 from collections.abc import Generator, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
@@ -147,16 +148,26 @@ def agreement_table(
     made: dict[str, Any] = {}
     values: dict[int, Any] = {}
     layers: tuple[int, ...] = ()
-    for indices, batch in _batches(prefixes, progress):
-        importance = _importance(model, tokenizer, batch, measure, clock, settings)
-        scores = _scores(model, tokenizer, batch, clock)
-        for index, by_method, item in zip(indices, scores, importance, strict=True):
+
+    def compare(indices: list[int], found: list[Attention], importance: list[Importance]) -> None:
+        nonlocal layers, made
+        for index, by_method, item in zip(indices, _scores(found, clock), importance, strict=True):
             with clock.measure("correlation"):
                 # One call for all methods and layers: ranking has a cost per call.
                 stacked = np.array([t.scores[:, 0] for t in by_method])
                 values[index] = correlation(stacked, item.values)
             layers = by_method[0].layers
             made = {name: item.settings[name] for name in _REPORTED if name in item.settings}
+
+    # One core compares a batch while the model runs the next one.
+    with ThreadPoolExecutor(1) as worker:
+        compared = worker.submit(lambda: None)
+        for indices, batch in _batches(prefixes, progress):
+            importance = _importance(model, tokenizer, batch, measure, clock, settings)
+            found = _attention(model, tokenizer, batch, clock)
+            compared.result()  # an error there ends the work here
+            compared = worker.submit(compare, indices, found, importance)
+        compared.result()
     return LayerTable(
         [values[index] for index in range(len(prefixes))],
         METHODS,
@@ -239,7 +250,7 @@ def subject_table(
             found = _importance(model, tokenizer, batch, cast("Measure", measure), clock, settings)
             for index, item in zip(indices, found, strict=True):
                 per_text[measure][index] = float(_subject_hits(item.values, prefixes[index]))
-        scores = _scores(model, tokenizer, batch, clock)
+        scores = _scores(_attention(model, tokenizer, batch, clock), clock)
         for index, by_method in zip(indices, scores, strict=True):
             prefix = prefixes[index]
             values[index] = [_subject_hits(item.scores[:, 0], prefix) for item in by_method]
@@ -269,22 +280,27 @@ def _batches(
     """Yield indices and prefixes of batches of similar length."""
     if not prefixes:
         raise InputError("expected at least one sentence, got none")
-    report = progress or (lambda _done, _total: None)
     order = sorted(range(len(prefixes)), key=lambda index: len(prefixes[index].words))
-    report(0, len(order))
+    if progress is not None:
+        progress(0, len(order))
     for start in range(0, len(order), _BATCH_SIZE):
         indices = order[start : start + _BATCH_SIZE]
         yield indices, [prefixes[index] for index in indices]
-        report(start + len(indices), len(order))
+        if progress is not None:
+            progress(start + len(indices), len(order))
 
 
-def _scores(
+def _attention(
     model: nn.Module, tokenizer: Any, prefixes: Sequence[Prefix], clock: _Clock
-) -> Iterator[list[TokenAttention]]:
-    """Yield the token attention of CLS by each method, at all layers, for each sentence."""
+) -> list[Attention]:
     with clock.measure("attention"):
         found = attend(model, tokenizer, [prefix.text for prefix in prefixes])
-    for attention in cast("list[Attention]", found):
+    return cast("list[Attention]", found)
+
+
+def _scores(found: Sequence[Attention], clock: _Clock) -> Iterator[list[TokenAttention]]:
+    """Yield the token attention of CLS by each method, at all layers, for each sentence."""
+    for attention in found:
         with clock.measure("raw"):
             by_method = [raw(attention, queries=[_CLS])]
         with clock.measure("rollout"):  # flow uses the same graph
