@@ -88,7 +88,9 @@ def test_a_run_follows_the_ramp_of_its_recipe(data: TrainingData) -> None:
     assert with_penalty < without
 
 
-@pytest.mark.parametrize("ramp", [(-0.1, 0.5), (0.5, 0.4), (0.5, 1.1), (0.1,), 0.3, None])
+@pytest.mark.parametrize(
+    "ramp", [(-0.1, 0.5), (0.5, 0.4), (0.5, 1.1), (0.1,), 0.3, None, ("a", "b")]
+)
 def test_a_ramp_outside_the_run_is_an_error(ramp: Any) -> None:
     with pytest.raises(InputError, match="two numbers, 0 <= start <= end <= 1"):
         _ = replace(STUDENT, regularization_ramp=ramp)
@@ -243,9 +245,9 @@ def test_a_recipe_without_a_teacher_takes_none(complete: Path, tmp_path: Path) -
     ("change", "message"),
     [
         ({"attn_dropout": 1.0}, "attn_dropout must be at least 0 and below 1, got 1.0"),
-        ({"seed": 2**32}, "seed must be an integer up to 4294967295, got 4294967296"),
+        ({"seed": 2**32}, "seed must be 0 to 4294967295, got 4294967296"),
         ({"teacher_weight": 1.5}, "teacher_weight must be from 0 to 1, got 1.5"),
-        ({"visible_padding": -1}, "visible_padding must be an integer >= 0, got -1"),
+        ({"visible_padding": -1}, "visible_padding must be 0 or more, got -1"),
     ],
 )
 def test_impossible_settings_are_errors(change: dict[str, Any], message: str) -> None:

@@ -212,10 +212,25 @@ def test_no_sentences_are_an_input_error(tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("setting", [{"epochs": 0}, {"batch_size": 0}, {"seed": -1}])
-def test_an_impossible_recipe_is_an_input_error(setting: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match="must be an integer >= "):
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"epochs": 0}, "epochs must be 1 or more, got 0"),
+        ({"epochs": 1.5}, "epochs must be an integer, got 1.5"),
+        ({"batch_size": "8"}, "batch_size must be an integer, got '8'"),
+        ({"seed": -1}, "seed must be 0 to 4294967295, got -1"),
+    ],
+)
+def test_an_impossible_recipe_is_an_input_error(setting: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
         _ = Recipe(**setting)
+
+
+@pytest.mark.parametrize("threads", [0, 10**6, "x"])
+def test_an_impossible_number_of_threads_is_an_input_error(tmp_path: Path, threads: Any) -> None:
+    with pytest.raises(InputError, match="threads must be"):
+        _ = train(generated_splits(120), tmp_path / "run", threads=threads)
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_folder_whose_name_is_too_long_is_an_input_error(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import json
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from attnflow._internal import checks
 from attnflow.errors import InputError
 from attnflow.paper.data import Augmentation
 
@@ -116,17 +117,15 @@ class Recipe:
 
     def __post_init__(self) -> None:
         for name, lowest in (("seed", 0), ("epochs", 1), ("batch_size", 1), ("visible_padding", 0)):
-            value = getattr(self, name)
-            if value < lowest:
-                raise InputError(f"{name} must be an integer >= {lowest}, got {value}")
-        if self.seed > _MAX_SEED:
-            raise InputError(f"seed must be an integer up to {_MAX_SEED}, got {self.seed}")
+            most = _MAX_SEED if name == "seed" else None
+            _ = checks.as_int(getattr(self, name), name, least=lowest, most=most)
         for name in ("attn_dropout", "resid_dropout", "embd_dropout"):
             value = getattr(self, name)
             if not 0 <= value < 1:
                 raise InputError(f"{name} must be at least 0 and below 1, got {value}")
         ramp: Any = self.regularization_ramp
-        if not (isinstance(ramp, tuple) and len(ramp) == 2 and 0 <= ramp[0] <= ramp[1] <= 1):
+        numbers = isinstance(ramp, tuple) and all(type(share) in (int, float) for share in ramp)
+        if not (numbers and len(ramp) == 2 and 0 <= ramp[0] <= ramp[1] <= 1):
             raise InputError(
                 f"regularization_ramp must be two numbers, 0 <= start <= end <= 1, got {ramp!r}"
             )

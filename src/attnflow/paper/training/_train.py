@@ -20,6 +20,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from attnflow._internal import checks
 from attnflow._internal.files import PathLike, as_path
 from attnflow.errors import InputError
 from attnflow.paper.data import Splits
@@ -53,6 +54,8 @@ from attnflow.paper.training._state import EpochLog, StepLog, TrainingState
 
 if TYPE_CHECKING:
     from attnflow.models import Loaded
+
+_MAX_THREADS = 1024  # chosen: above the cores of any machine; many more crash the process
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +235,7 @@ def _torch_threads(count: int | None) -> Generator[int]:
 
     previous = torch.get_num_threads()
     if count is not None:
-        torch.set_num_threads(count)
+        torch.set_num_threads(checks.as_int(count, "threads", least=1, most=_MAX_THREADS))
     try:
         yield torch.get_num_threads()
     finally:
