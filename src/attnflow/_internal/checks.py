@@ -14,6 +14,8 @@ from attnflow.errors import InputError
 Floats: TypeAlias = NDArray[np.floating[Any]]
 # Called during long work with the numbers of steps done and of all steps; may raise to stop it.
 Progress: TypeAlias = Callable[[int, int], None]
+# Chosen: above the cores of any machine. What is larger is a typing error, and crashes torch.
+MAX_THREADS = 1024
 
 
 def as_floats(value: object, name: str) -> Floats:

@@ -5,9 +5,8 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
+from attnflow._internal.checks import MAX_THREADS
 from attnflow._internal.optional import install_command
-
-MAX_THREADS = 1024  # chosen: above the cores of any machine; what is larger is a typing error
 
 Text: TypeAlias = Annotated[
     str | None,

@@ -8,10 +8,11 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from attnflow._internal.checks import MAX_THREADS
 from attnflow._internal.display import format_number
 from attnflow.cli._data import Data, read_splits
 from attnflow.cli._exit_codes import Command
-from attnflow.cli._model_options import MAX_THREADS, Json, needs
+from attnflow.cli._model_options import Json, needs
 from attnflow.cli._notes import print_note
 from attnflow.cli._options import wrong
 from attnflow.cli._train_bar import train_bar

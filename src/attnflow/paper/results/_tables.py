@@ -147,17 +147,14 @@ def agreement_table(
     correlation = dense_spearman if as_published else spearman
     made: dict[str, Any] = {}
     values: dict[int, Any] = {}
-    layers: tuple[int, ...] = ()
+    n_layers = 0
 
     def compare(indices: list[int], found: list[Attention], importance: list[Importance]) -> None:
-        nonlocal layers, made
         for index, by_method, item in zip(indices, _scores(found, clock), importance, strict=True):
             with clock.measure("correlation"):
                 # One call for all methods and layers: ranking has a cost per call.
                 stacked = np.array([t.scores[:, 0] for t in by_method])
                 values[index] = correlation(stacked, item.values)
-            layers = by_method[0].layers
-            made = {name: item.settings[name] for name in _REPORTED if name in item.settings}
 
     # One core compares a batch while the model runs the next one.
     with ThreadPoolExecutor(1) as worker:
@@ -165,17 +162,18 @@ def agreement_table(
         for indices, batch in _batches(prefixes, progress):
             importance = _importance(model, tokenizer, batch, measure, clock, settings)
             found = _attention(model, tokenizer, batch, clock)
+            made, n_layers = dict(importance[0].settings), found[0].n_layers  # of all sentences
             compared.result()  # an error there ends the work here
             compared = worker.submit(compare, indices, found, importance)
         compared.result()
     return LayerTable(
         [values[index] for index in range(len(prefixes))],
         METHODS,
-        layers,
+        range(1, n_layers + 1),
         [prefix.text for prefix in prefixes],
         settings={
             "measure": measure,
-            **made,
+            **{name: made[name] for name in _REPORTED if name in made},
             "correlation": correlation.__name__,
             **_GRAPH,
             "seconds": clock.seconds,

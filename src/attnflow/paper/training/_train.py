@@ -55,8 +55,6 @@ from attnflow.paper.training._state import EpochLog, StepLog, TrainingState
 if TYPE_CHECKING:
     from attnflow.models import Loaded
 
-_MAX_THREADS = 1024  # chosen: above the cores of any machine; many more crash the process
-
 
 @dataclass(frozen=True, slots=True)
 class TrainingResult:
@@ -235,7 +233,7 @@ def _torch_threads(count: int | None) -> Generator[int]:
 
     previous = torch.get_num_threads()
     if count is not None:
-        torch.set_num_threads(checks.as_int(count, "threads", least=1, most=_MAX_THREADS))
+        torch.set_num_threads(checks.as_int(count, "threads", least=1, most=checks.MAX_THREADS))
     try:
         yield torch.get_num_threads()
     finally:
