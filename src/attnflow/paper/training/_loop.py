@@ -57,7 +57,7 @@ class TrainingModel(nn.Module):
         masked = (torch.rand(ids.shape) < recipe.mask_prob) & (ids >= len(SPECIAL))
         visible = None if recipe.visible_padding else mask
         hidden = model.hidden(model.words(ids.masked_fill(masked, SPECIAL.index(MASK))), visible)
-        logits = model.classifier(hidden[:, 0])
+        logits = model.classifier(hidden[:, 0]).float()
         loss = nn.functional.cross_entropy(logits, labels, label_smoothing=recipe.label_smoothing)
         if teacher is not None:
             distillation = nn.functional.cross_entropy(logits, teacher)
@@ -139,11 +139,9 @@ def run_epoch(
             group["lr"] = _learning_rate(state.step, state.total_steps, recipe)
         strength = _regularization(state.step, state.total_steps, recipe)
         state.model.set_dropout(recipe, strength)
-        teacher = None
-        if state.teacher is not None:
-            with torch.no_grad():
-                teacher = state.teacher(input_ids=ids, attention_mask=mask).logits.softmax(-1)
-        loss, mlm_loss, correct = state.model.losses(ids, mask, labels, recipe, teacher)
+        with torch.autocast("cpu", torch.bfloat16, enabled=recipe.bf16):
+            teacher = None if state.teacher is None else _probabilities(state.teacher, ids, mask)
+            loss, mlm_loss, correct = state.model.losses(ids, mask, labels, recipe, teacher)
         total_loss = loss + recipe.mlm_weight * mlm_loss
         if recipe.l2_penalty * strength:
             total_loss = total_loss + recipe.l2_penalty * strength * state.model.squares()
@@ -171,6 +169,11 @@ def run_epoch(
             raise TrainingInterruptedError
     state.progress, state.rng_state = EpochProgress(), None
     return progress.loss_sum / len(prefixes)
+
+
+@torch.no_grad()
+def _probabilities(teacher: nn.Module, ids: Tensor, mask: Tensor | None) -> Tensor:
+    return teacher(input_ids=ids, attention_mask=mask).logits.float().softmax(-1)
 
 
 def _new_optimizer(model: nn.Module, recipe: Recipe) -> torch.optim.AdamW:
