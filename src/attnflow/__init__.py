@@ -17,7 +17,7 @@ from attnflow.errors import (
 )
 
 if TYPE_CHECKING:
-    from attnflow import evaluate, importance, models, paper, plot, view
+    from attnflow import edges, evaluate, importance, models, paper, plot, view
     from attnflow.evaluate import Explanation, explain
     from attnflow.maxflow import MaxFlow
     from attnflow.methods import flow, max_flow, raw, rollout
@@ -38,14 +38,15 @@ if TYPE_CHECKING:
 __all__ = [
     "Attention", "AttentionGraph", "AttnflowError", "EncoderDecoderAttention", "Explanation",
     "Grid", "Importance", "InputError", "MaxFlow", "MissingDependencyError", "Origin", "Sink",
-    "SolverError", "TokenAttention", "UnsupportedModelError", "__version__", "attend", "evaluate",
-    "explain", "flow", "importance", "load", "max_flow", "models", "paper", "plot",
+    "SolverError", "TokenAttention", "UnsupportedModelError", "__version__", "attend", "edges",
+    "evaluate", "explain", "flow", "importance", "load", "max_flow", "models", "paper", "plot",
     "random_attention", "raw", "rollout", "view",
 ]  # fmt: skip
 
 # Imported when first used (PEP 562): some need optional packages, and the command handles Ctrl-C
 # before NumPy is imported.
 _LAZY = {
+    "edges": "",
     "evaluate": "Explanation explain",
     "importance": "",
     "maxflow": "MaxFlow",

@@ -23,7 +23,8 @@ from answering_models import (
 )
 
 import attnflow as af
-from attnflow.importance import Prediction, _batches, _inputs
+from attnflow.importance import Prediction
+from attnflow.models.scoring import _batches, _single
 
 FUNCTIONS: dict[str, Any] = METHODS | {
     "input_gradient by default": input_gradient,
@@ -154,11 +155,11 @@ def test_a_pass_for_gradients_reads_a_quarter_of_the_tokens(monkeypatch: pytest.
 def test_texts_that_became_tensors_together_are_not_padded(
     family: str, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(_inputs, "_TEXTS_AT_ONCE", 3)
-    found, single = _inputs.single_inputs(model_of(family), tokenizer(), TEXTS)
+    monkeypatch.setattr(_single, "_TEXTS_AT_ONCE", 3)
+    found, single = _single.single_inputs(model_of(family), tokenizer(), TEXTS)
     assert single is False
     for text, item in zip(TEXTS, found, strict=True):
-        [alone], _ = _inputs.single_inputs(model_of(family), tokenizer(), text)
+        [alone], _ = _single.single_inputs(model_of(family), tokenizer(), text)
         assert set(item.fields) == set(alone.fields)
         for name, value in alone.fields.items():
             equal = torch.equal if isinstance(value, torch.Tensor) else lambda a, b: a == b

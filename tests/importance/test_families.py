@@ -23,8 +23,7 @@ from answering_models import (
 
 import attnflow as af
 from attnflow.importance._embeddings import changed_embeddings
-from attnflow.importance._passes import read_logits
-from attnflow.importance._scorer import Scorer
+from attnflow.models.scoring import Scorer, read_logits
 
 N = 9  # [CLS] the key ##s to the old cabinet [SEP]
 

@@ -8,11 +8,17 @@ from numpy.typing import NDArray
 
 from attnflow._internal import checks
 from attnflow.errors import InputError
-from attnflow.importance._batches import Variant, batches
-from attnflow.importance._passes import Logits, evaluation, read_logits
-from attnflow.importance._scorer import Scorer, TargetScore
 from attnflow.importance._settings import Replace, Special
 from attnflow.models.inputs import check_vocabulary, inner_tokenizer, token_names
+from attnflow.models.scoring import (
+    Logits,
+    Scorer,
+    TargetScore,
+    Variant,
+    batches,
+    evaluation,
+    read_logits,
+)
 
 
 def score_changes(

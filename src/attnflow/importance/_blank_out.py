@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from attnflow._internal.checks import Progress
 from attnflow.importance._ablation import blank_of, score_changes, token_id
-from attnflow.importance._scorer import Score, Scorer
 from attnflow.importance._settings import BlankOutSettings, Replace
-from attnflow.importance._target import Target
 from attnflow.models.inputs import ModelInput, Several
+from attnflow.models.scoring import Score, Scorer, Target
 from attnflow.types import Importance
 
 if TYPE_CHECKING:

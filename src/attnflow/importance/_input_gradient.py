@@ -7,14 +7,20 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from attnflow.importance._batches import Variant, batches
 from attnflow.importance._embeddings import Leaf, changed_embeddings, gradient
-from attnflow.importance._passes import evaluation, read_logits
 from attnflow.importance._reduce import check_reduce, choose_reduce, reduced
-from attnflow.importance._scorer import Score, Scorer, TargetScore
 from attnflow.importance._settings import InputGradientSettings, Reduce
-from attnflow.importance._target import Target
 from attnflow.models.inputs import ModelInput, Several
+from attnflow.models.scoring import (
+    Score,
+    Scorer,
+    Target,
+    TargetScore,
+    Variant,
+    batches,
+    evaluation,
+    read_logits,
+)
 from attnflow.types import Importance
 
 if TYPE_CHECKING:

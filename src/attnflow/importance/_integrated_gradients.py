@@ -10,14 +10,20 @@ from numpy.typing import NDArray
 
 from attnflow._internal import checks
 from attnflow.importance._ablation import token_id
-from attnflow.importance._batches import Variant, batches
 from attnflow.importance._embeddings import Change, Leaf, changed_embeddings, gradient
-from attnflow.importance._inputs import SingleInput
-from attnflow.importance._passes import Logits, evaluation, read_logits
-from attnflow.importance._scorer import Score, Scorer
 from attnflow.importance._settings import Baseline, IntegratedGradientsSettings
-from attnflow.importance._target import Target
 from attnflow.models.inputs import ModelInput, Several
+from attnflow.models.scoring import (
+    Logits,
+    Score,
+    Scorer,
+    SingleInput,
+    Target,
+    Variant,
+    batches,
+    evaluation,
+    read_logits,
+)
 from attnflow.types import Importance
 
 if TYPE_CHECKING:

@@ -9,10 +9,8 @@ from attnflow._internal import checks, words
 from attnflow._internal.checks import Progress
 from attnflow.errors import InputError
 from attnflow.importance._ablation import blank_of, score_changes, token_id
-from attnflow.importance._inputs import SingleInput
-from attnflow.importance._scorer import Score, Scorer
 from attnflow.importance._settings import BlankOutSettings, Replace
-from attnflow.importance._target import Target
+from attnflow.models.scoring import Score, Scorer, SingleInput, Target
 from attnflow.types import Importance, Origin, Span
 
 if TYPE_CHECKING:

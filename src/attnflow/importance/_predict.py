@@ -7,14 +7,19 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, Unpack, overload
 
 from attnflow.errors import InputError
-from attnflow.importance._batches import Variant, batches
-from attnflow.importance._inputs import SingleInput
-from attnflow.importance._passes import Logits, evaluation, read_logits
 from attnflow.importance._prediction import Prediction
-from attnflow.importance._scorer import Scorer
 from attnflow.importance._settings import PassSettings
-from attnflow.importance._target import Classes
 from attnflow.models.inputs import ModelInput, Several
+from attnflow.models.scoring import (
+    Classes,
+    Logits,
+    Scorer,
+    SingleInput,
+    Variant,
+    batches,
+    evaluation,
+    read_logits,
+)
 
 if TYPE_CHECKING:
     from torch import Tensor, nn

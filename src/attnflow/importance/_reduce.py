@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 
 from attnflow.errors import AttnflowError, InputError
 from attnflow.importance._embeddings import Leaf, changed_embeddings, embedding_tables, gradient
-from attnflow.importance._inputs import SingleInput, single_inputs
-from attnflow.importance._passes import all_logits, evaluation
 from attnflow.importance._settings import Reduce
+from attnflow.models.scoring import SingleInput, all_logits, evaluation, single_inputs
 
 if TYPE_CHECKING:
     from torch import Tensor, nn

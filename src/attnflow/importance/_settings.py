@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Literal, TypeAlias, TypedDict
 
 from attnflow._internal.checks import Progress
-from attnflow.importance._scorer import Score
-from attnflow.importance._target import Target
+from attnflow.models.scoring import Score, Target
 
 Special: TypeAlias = Literal["unk", "mask", "pad"]
 # The token in the place of another: a special one of the tokenizer, or any by its id.

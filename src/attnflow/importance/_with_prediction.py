@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, Any
 from attnflow._internal.checks import Progress
 from attnflow.importance._blank_out import blank_out_of
 from attnflow.importance._input_gradient import input_gradient_of
-from attnflow.importance._passes import Logits
 from attnflow.importance._predict import most_probable, predictions
 from attnflow.importance._prediction import Prediction
-from attnflow.importance._scorer import Scorer, independent_classes
 from attnflow.importance._settings import Replace
-from attnflow.importance._target import OneTarget
 from attnflow.models.inputs import Inputs
+from attnflow.models.scoring import Logits, OneTarget, Scorer, independent_classes
 from attnflow.types import Importance
 
 if TYPE_CHECKING:

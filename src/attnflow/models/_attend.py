@@ -19,10 +19,8 @@ from attnflow.models.capture import (
 from attnflow.models.inputs import (
     Generate,
     ModelInput,
-    Positions,
     Several,
-    join_origins,
-    name_positions,
+    name_example,
     prepare,
 )
 from attnflow.types import Attention, EncoderDecoderAttention
@@ -133,10 +131,8 @@ def _result(
     """Return the captured attention of one example, with the names of its positions."""
     inputs = collector.inputs
     own, decoder, cross = (collector.weights(role, example) for role in ROLES)
-    source = inputs.sources[example]
-    target = None if inputs.targets is None else inputs.targets[example]
     try:
-        if target is None and cross is None:
+        if inputs.targets is None and cross is None:
             return _single(model, collector, example, own, decoder, averaged=averaged)
         if own is None or decoder is None or cross is None:
             captured = {"encoder": own, "decoder": decoder, "cross": cross}
@@ -146,12 +142,10 @@ def _result(
                 "attention was found. Pass the complete model with both of its inputs, or its "
                 "encoder alone: attend(model.encoder, …)"
             )
-        target = target or Positions()
-        names, origin = name_positions(model, inputs.forward, source, own.shape[-1])
-        more, origin_of_target = name_positions(model, {}, target, decoder.shape[-1])
-        origin = join_origins(source, target, (origin, origin_of_target))
+        sizes = own.shape[-1], decoder.shape[-1]
+        (source, target), origin = name_example(model, inputs, example, sizes)
         return EncoderDecoderAttention(
-            own, decoder, cross, source=names, target=more, averaged=averaged, origin=origin
+            own, decoder, cross, source=source, target=target, averaged=averaged, origin=origin
         )
     except InputError as reason:
         captured = [weights for weights in (own, decoder, cross) if weights is not None]
@@ -176,8 +170,7 @@ def _single(
             "shapes. Pass one of them, as in attend(model.encoder, …)"
         )
     weights = stacks[0] if len(stacks) == 1 else np.concatenate(stacks)
-    source = inputs.sources[example]
-    tokens, origin = name_positions(model, inputs.forward, source, weights.shape[-1])
+    (tokens,), origin = name_example(model, inputs, example, weights.shape[-1:])
     return Attention(
         weights, tokens, causal=_causal(model, weights), averaged=averaged, origin=origin
     )

@@ -26,21 +26,29 @@ if TYPE_CHECKING:
 
 
 def capture_attention(
-    model: nn.Module, inputs: Mapping[str, Any], receive: Receive, *, fused: bool = False
-) -> None:
-    """Run `model` on `inputs` and pass each captured attention to `receive`, in order.
+    model: nn.Module,
+    inputs: Mapping[str, Any],
+    receive: Receive,
+    *,
+    fused: bool = False,
+    gradients: bool = False,
+) -> Any:
+    """Run `model` on `inputs`, pass each captured attention to `receive`, and return the output.
 
     With `fused`, `receive` must use `Call.times` only, and models may leave their masks to the
-    fused kernels. The model runs in evaluation mode, and its state is restored afterwards, also
-    after an error. Strategies are tried in order, with one pass each, until one captures attention.
-    UnsupportedModelError if none does, if some layers have no attention, or if a layer has several.
+    fused kernels. With `gradients`, autograd records the pass. The model runs in evaluation mode,
+    and its state is restored afterwards, also after an error. Strategies are tried in order, with
+    one pass each, until one captures attention. UnsupportedModelError if none does, if some layers
+    have no attention, or if a layer has several.
     """
     import torch
 
     captured = _Checker(model, inputs, receive)
-    with torch.no_grad(), evaluation_mode(model), force_eager():
+    inference = torch.is_inference_mode_enabled() and not gradients
+    recorded = torch.inference_mode(inference), torch.set_grad_enabled(gradients)
+    with recorded[0], recorded[1], evaluation_mode(model), force_eager():
         for strategy in _strategies(model, fused=fused):
-            strategy(model, inputs, captured.receive)
+            output = strategy(model, inputs, captured.receive)
             if captured:
                 break
         else:
@@ -51,9 +59,10 @@ def capture_attention(
                 "attn_drop. For others, collect the weights and pass them to attnflow.Attention"
             )
     captured.check()
+    return output
 
 
-def _strategies(model: nn.Module, *, fused: bool) -> list[Callable[..., None]]:
+def _strategies(model: nn.Module, *, fused: bool) -> list[Callable[..., Any]]:
     """Return the strategies to try in order, until one captures attention.
 
     `output_attentions` comes after the hooks, since some models compute something else with it:
@@ -76,15 +85,15 @@ def _run_with(
     model: nn.Module,
     inputs: Mapping[str, Any],
     receive: Receive,
-) -> None:
+) -> Any:
     with hooks(model, receive):
-        _ = _run(model, inputs)
+        return _run(model, inputs)
 
 
-def _read_output_attentions(model: nn.Module, inputs: Mapping[str, Any], receive: Receive) -> None:
+def _read_output_attentions(model: nn.Module, inputs: Mapping[str, Any], receive: Receive) -> Any:
     """Pass on the attentions that a model returns: the encoder's, then those of decoder layers."""
     if not accepts(model, "output_attentions"):
-        return
+        return None
     flags = {name: True for name in ("output_attentions", "return_dict") if accepts(model, name)}
     output = _run(model, {**inputs, **flags})
 
@@ -100,6 +109,7 @@ def _read_output_attentions(model: nn.Module, inputs: Mapping[str, Any], receive
     for number, (own, other) in enumerate(zip(decoder, cross, strict=True)):
         report("decoder", "decoder_attentions", number, own)
         report("cross", "cross_attentions", number, other)
+    return output
 
 
 def _run(model: nn.Module, inputs: Mapping[str, Any]) -> Any:

@@ -17,7 +17,7 @@ from attnflow.models.inputs._inputs import (
     Inputs,
     Positions,
     inner_tokenizer,
-    join_origins,
+    name_example,
     name_positions,
     token_names,
 )
@@ -26,5 +26,5 @@ from attnflow.models.inputs._prepare import ModelInput, Several, count_tokens, p
 __all__ = [
     "Generate", "Inputs", "ModelInput", "Positions", "Several", "accepts", "check_vocabulary",
     "checked_model", "count_tokens", "forward_parameters", "has_decoder", "inner_tokenizer",
-    "is_pretrained", "join_origins", "name_positions", "prepare", "token_limit", "token_names",
+    "is_pretrained", "name_example", "name_positions", "prepare", "token_limit", "token_names",
 ]  # fmt: skip

@@ -228,7 +228,23 @@ def name_positions(
     return tuple(map(str, range(count))), None
 
 
-def join_origins(
+def name_example(
+    model: nn.Module, inputs: Inputs, example: int, sizes: tuple[int, ...]
+) -> tuple[tuple[tuple[str, ...], ...], Origin | None]:
+    """Return the names of the positions of each sequence of an example, and their origin.
+
+    `sizes` are the numbers of positions: of the only sequence, or of source and target.
+    """
+    source = inputs.sources[example]
+    names, origin = name_positions(model, inputs.forward, source, sizes[0])
+    if len(sizes) == 1:
+        return (names,), origin
+    target = Positions() if inputs.targets is None else inputs.targets[example]
+    more, origin_of_target = name_positions(model, {}, target, sizes[1])
+    return (names, more), _join_origins(source, target, (origin, origin_of_target))
+
+
+def _join_origins(
     source: Positions, target: Positions, origins: tuple[Origin | None, Origin | None]
 ) -> Origin | None:
     """Return the origin of source and target: source text, newline, target text; or the patches."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from attnflow._internal import checks
 from attnflow.errors import InputError, UnsupportedModelError
 from attnflow.models._model import device_of, dtype_of, layer_count
 from attnflow.models.capture import Call, Role, not_finite, not_normalized
-from attnflow.models.inputs import Inputs, Positions, join_origins, name_positions
+from attnflow.models.inputs import Inputs, Positions, name_example
 from attnflow.models.segments._columns import Columns, segment_columns
 from attnflow.types import Origin, TokenAttention
 
@@ -201,14 +202,12 @@ class RolloutAccumulator:
         self, example: int, source: Positions, target: Positions | None, length: int
     ) -> None:
         """Add the columns and the origin of one example."""
-        count = length if source.kept is None else int(source.kept.sum())
-        tokens, origin = name_positions(self._model, self.inputs.forward, source, count)
-        text = source.text
+        sizes, text = [length if source.kept is None else int(source.kept.sum())], source.text
         if target is not None:
-            count = self._target_length() if target.kept is None else int(target.kept.sum())
-            more, origin_of_target = name_positions(self._model, {}, target, count)
-            origin = join_origins(source, target, (origin, origin_of_target))
-            tokens, text = (*tokens, *more), f"{source.text}\n{target.text}"
+            sizes.append(self._target_length() if target.kept is None else int(target.kept.sum()))
+            text = f"{source.text}\n{target.text}"
+        names, origin = name_example(self._model, self.inputs, example, tuple(sizes))
+        tokens = tuple(itertools.chain(*names))
         for query in self._queries or ():
             _ = checks.as_int(query, "queries", least=0, most=len(tokens) - 1)
         segments = self._segments[example if self._nested else 0]

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attnflow._internal import checks
-from attnflow.importance._inputs import SingleInput
 from attnflow.models.inputs import is_pretrained
+from attnflow.models.scoring._single import SingleInput
 
 if TYPE_CHECKING:
     from torch import nn

@@ -84,7 +84,7 @@ def single_inputs(
     found = [
         _read(model, tokenizer, *fields, position)
         for inputs in prepared
-        for fields in _split(model, inputs)
+        for fields in split_batch(inputs)
     ]
     return found, text.single if isinstance(text, Inputs) else isinstance(text, str)
 
@@ -102,12 +102,13 @@ def _prepared(
         yield prepare(model, tokenizer, list(text[start : start + size]), truncate=truncate)
 
 
-def _split(model: nn.Module, inputs: Inputs) -> Iterator[tuple[dict[str, Any], str, Positions]]:
+def split_batch(inputs: Inputs) -> Iterator[tuple[dict[str, Any], str, Positions]]:
     """Yield the arguments for each input of a batch, the main one, and its positions."""
     import torch
 
     fields = inputs.forward
-    main = _main(model, fields)
+    tensors = [name for name, value in fields.items() if isinstance(value, torch.Tensor)]
+    main = next((name for name in _MAIN if name in tensors), tensors[0])
     size = len(fields[main])
     for number, source in enumerate(inputs.sources or (Positions(),) * size):
         own = {
@@ -150,20 +151,14 @@ def _without_padding(
     return {**fields, **cut}, replace(source, kept=None)
 
 
-def _main(model: nn.Module, fields: dict[str, Any]) -> str:
-    """Return the name of the argument with a position for each token."""
-    import torch
-
-    tensors = [name for name, value in fields.items() if isinstance(value, torch.Tensor)]
-    main = next((name for name in _MAIN if name in tensors), tensors[0])
-    ids = fields[main]
+def _check_tokens(model: nn.Module, main: str, ids: Tensor) -> None:
+    """Reject an input that is neither ids nor embeddings of tokens."""
     if ids.ndim != (3 if ids.is_floating_point() else 2):
         raise InputError(
             f"{main or 'the input'} of {type(model).__name__}: expected ids (batch, position) or "
             f"embeddings (batch, position, width), got {ids.dtype} of shape {tuple(ids.shape)}. "
             "Importance is computed for tokens"
         )
-    return main
 
 
 def _read(
@@ -175,6 +170,7 @@ def _read(
     position: int | None,
 ) -> SingleInput:
     ids: Tensor = fields[main]
+    _check_tokens(model, main, ids)
     kept = tuple(range(ids.shape[1]))
     if source.kept is not None:
         kept = tuple(int(place) for place in np.flatnonzero(source.kept))

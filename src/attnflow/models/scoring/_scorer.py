@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
 
 from attnflow.errors import InputError
-from attnflow.importance._inputs import SingleInput, single_inputs
-from attnflow.importance._passes import Logits
-from attnflow.importance._target import Classes, OneTarget, Target, targets_for
 from attnflow.models.inputs import ModelInput, checked_model
+from attnflow.models.scoring._passes import Logits
+from attnflow.models.scoring._single import SingleInput, single_inputs
+from attnflow.models.scoring._target import Classes, OneTarget, Target, targets_for
 
 if TYPE_CHECKING:
     from torch import Tensor, nn

@@ -7,9 +7,9 @@ from collections.abc import Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from attnflow.errors import InputError, UnsupportedModelError
-from attnflow.importance._inputs import SingleInput
 from attnflow.models.capture import evaluation_mode, explain_failure, force_eager
 from attnflow.models.inputs import accepts, is_pretrained
+from attnflow.models.scoring._single import SingleInput
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -40,9 +40,16 @@ def read_logits(
     model: nn.Module, fields: Mapping[str, Any], inputs: Sequence[SingleInput]
 ) -> Logits:
     """Return the logits for `fields`, the rows of which are variants of `inputs`."""
+    return read_output(model, _run(model, fields), fields, inputs)
+
+
+def read_output(
+    model: nn.Module, output: Any, fields: Mapping[str, Any], inputs: Sequence[SingleInput]
+) -> Logits:
+    """Return the logits that are read of the output of a pass over `fields`."""
     import torch
 
-    logits = all_logits(model, fields)
+    logits = _logits_of(model, output)
     name = type(model).__name__
     if logits.ndim == 2 and len(logits) == len(inputs):
         if inputs[0].position_given:
@@ -70,9 +77,12 @@ def read_logits(
 
 def all_logits(model: nn.Module, fields: Mapping[str, Any]) -> Tensor:
     """Return all logits of a forward pass, in single precision or better."""
+    return _logits_of(model, _run(model, fields))
+
+
+def _logits_of(model: nn.Module, output: Any) -> Tensor:
     import torch
 
-    output: Any = _run(model, fields)
     found = output
     if isinstance(output, Mapping):
         found = cast("Mapping[str, Any]", output).get("logits")

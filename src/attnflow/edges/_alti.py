@@ -1,0 +1,89 @@
+"""`alti`: edges weigh by how much closer a vector brings the sum to its final value."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Unpack, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnflow.edges._blocks import Block, after_norm, capture_blocks, chunks, deviation
+from attnflow.edges._graph import clip, graph, normalize
+from attnflow.edges._inputs import BlockSettings, one_or_all
+from attnflow.edges._layout import BlockLayout, layout_of
+from attnflow.models.inputs import Inputs, ModelInput, Several, name_example
+from attnflow.types import AttentionGraph
+
+if TYPE_CHECKING:
+    from torch import nn
+
+
+@overload
+def alti(
+    model: nn.Module, tokenizer: Any, text: str, **settings: Unpack[BlockSettings]
+) -> AttentionGraph: ...
+@overload
+def alti(
+    model: nn.Module, tokenizer: Any, text: Several, **settings: Unpack[BlockSettings]
+) -> list[AttentionGraph]: ...
+def alti(
+    model: nn.Module,
+    tokenizer: Any,
+    text: ModelInput,
+    *,
+    layout: BlockLayout | None = None,
+    truncate: bool = False,
+) -> AttentionGraph | list[AttentionGraph]:
+    """Return the graph whose edges weigh by how close a vector is to the sum of all vectors.
+
+    With the vectors `v_ij = T_ij + [i = j] x_i` of `norms`, an edge weighs
+    `max(0, ‖y_i‖₁ − ‖y_i − v_ij‖₁)`, where `y_i` is their sum with the bias of the output
+    projection, both after the linear part of the layer norm that follows; rows are then divided by
+    their sum. A vector that points away from the sum weighs nothing, however long it is. In blocks
+    that normalise first, as in GPT-2 and Llama, `y_i` is the residual stream after attention.
+
+    Parameters
+    ----------
+    model, tokenizer, text, layout, truncate
+        As for `norms`.
+
+    Notes
+    -----
+    Takes `n² · width` operations for each layer; vectors exist for a few positions at a time, 8 MB.
+    The settings record `clipped`, the share of negative weights in the absolute sum of all.
+    Ferrando et al. (2022), https://doi.org/10.18653/v1/2022.emnlp-main.595
+
+    Examples
+    --------
+    >>> from attnflow import edges, paper
+    >>> shipped = paper.load()
+    >>> edges.alti(shipped.model, shipped.tokenizer, "the key to the cabinets")
+    AttentionGraph(layers=6, nodes=7)
+    """
+
+    def compute(model: nn.Module, inputs: Inputs) -> AttentionGraph:
+        blocks, _ = capture_blocks(model, inputs, layout_of(model, layout))
+        layers, clipped = contributions(blocks)
+        (tokens,), origin = name_example(model, inputs, 0, layers[0].shape[:1])
+        return graph(layers, tokens, origin, edges="alti", residual="measured", clipped=clipped)
+
+    return one_or_all(compute, model, tokenizer, text, truncate=truncate)
+
+
+def contributions(blocks: list[Block]) -> tuple[list[NDArray[np.float64]], float]:
+    """Return the matrix of each block, rows that sum to one, and the share that was negative."""
+    positive, clipped = clip(_distances(block) for block in blocks)
+    return [normalize(layer) for layer in positive], clipped
+
+
+def _distances(block: Block) -> NDArray[np.float64]:
+    """Return `‖y_i‖₁ − ‖y_i − v_ij‖₁` (query, key), divided by the deviation of the norm."""
+    spread, block = deviation(block), after_norm(block)
+    found = np.empty(block.weights.shape[1:])
+    for rows in chunks(block):
+        total = block.total[rows]
+        vectors = block.vectors(rows)  # (key, query, width)
+        distances = vectors.sub_(total).abs_().sum(dim=-1).double()
+        sizes = total.abs().sum(dim=-1).double()
+        found[rows] = (sizes - distances).T.cpu().numpy()
+    return found / spread[:, None]

@@ -1,0 +1,168 @@
+"""`effective`: attention without the part that cannot change the output of a layer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnflow._internal import checks
+from attnflow.edges._blocks import project_hooks, split_heads, values_of
+from attnflow.edges._graph import RoleMatrix, clip, graph_of_roles, normalize
+from attnflow.edges._inputs import BlockSettings, one_or_all
+from attnflow.edges._layout import LAYOUTS, BlockLayout
+from attnflow.models.capture import Call, Role, capture_attention
+from attnflow.models.inputs import Inputs, ModelInput, Several
+from attnflow.types import AttentionGraph
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+
+# Largest difference of effective attention from attention that is called none. Chosen: rounding in
+# float32 is 1e-7.
+_SAME = 1e-6
+
+
+class _HeadMean(NamedTuple):
+    """The mean over heads (query, key) of attention and of effective attention of one call."""
+
+    role: Role
+    attention: NDArray[np.float64]
+    effective: NDArray[np.float64]
+
+
+class EffectiveSettings(BlockSettings, total=False):
+    """Settings of `effective`, for its overloads."""
+
+    residual: float
+
+
+@overload
+def effective(
+    model: nn.Module, tokenizer: Any, text: str, **settings: Unpack[EffectiveSettings]
+) -> AttentionGraph: ...
+@overload
+def effective(
+    model: nn.Module, tokenizer: Any, text: Several, **settings: Unpack[EffectiveSettings]
+) -> list[AttentionGraph]: ...
+def effective(
+    model: nn.Module,
+    tokenizer: Any,
+    text: ModelInput,
+    *,
+    residual: float = 0.5,
+    layout: BlockLayout | None = None,
+    truncate: bool = False,
+) -> AttentionGraph | list[AttentionGraph]:
+    """Return the graph of effective attention, residual connections added.
+
+    The output of a head is `A V`, so what A has in the left null space of the values V changes
+    nothing. Effective attention is the rest: `A U Uᵀ`, where the columns of U are an orthonormal
+    basis of the columns of V. `A U Uᵀ V = A V`, so every layer has the same output. In a causal
+    model V are the values that a query sees, so that it takes nothing from later positions.
+
+    Parameters
+    ----------
+    model
+        Any model of transformers whose attention uses its interface, encoder-decoders too.
+    tokenizer, text, truncate
+        As for `attnflow.attend`: one text gives a graph, several texts or tensors a list.
+    residual
+        Weight of the residual connection, as for `Attention.graph`.
+    layout
+        For models that do not use the interface: where their blocks keep the value projection.
+
+    Notes
+    -----
+    A text with no more tokens than a head has dimensions has values without a left null space, in
+    general, and then effective attention *is* attention; the settings record `equals_attention`.
+    The mean over heads may have negative entries. They are set to zero and rows are renormalized;
+    the settings record `clipped`, the share of negative entries in the absolute sum of all. Costs a
+    pass and a singular value decomposition for each head.
+    Brunner et al. (2020), https://doi.org/10.48550/arXiv.1908.04211
+
+    Examples
+    --------
+    >>> from attnflow import edges, paper
+    >>> shipped = paper.load()
+    >>> g = edges.effective(shipped.model, shipped.tokenizer, "the key to the cabinets")
+    >>> g.settings["equals_attention"]
+    True
+    """
+    residual = checks.as_fraction(residual, "residual")
+
+    def compute(model: nn.Module, inputs: Inputs) -> AttentionGraph:
+        kind = getattr(getattr(model, "config", None), "model_type", "")
+        found = _capture(model, inputs, layout or LAYOUTS.get(kind))
+        equal = all(np.abs(item.effective - item.attention).max() < _SAME for item in found)
+        matrices, clipped = clip([item.effective for item in found])
+        rows = [
+            RoleMatrix(item.role, normalize(m)) for item, m in zip(found, matrices, strict=True)
+        ]
+        return graph_of_roles(
+            model, inputs, rows, weight=1 - residual, identity=residual,
+            edges="effective", residual=residual, clipped=clipped, equals_attention=equal,
+        )  # fmt: skip
+
+    return one_or_all(compute, model, tokenizer, text, truncate=truncate)
+
+
+def _capture(model: nn.Module, inputs: Inputs, layout: BlockLayout | None) -> list[_HeadMean]:
+    """Return the mean over heads of attention and of effective attention, for each call."""
+    calls: list[tuple[Call, Tensor]] = []
+    given: list[Tensor] = []
+
+    def receive(call: Call) -> None:
+        calls.append((call, call.weights()[0].detach().double()))
+        if layout is None or not layout.value:
+            given.append(values_of(call, model)[0].detach())
+
+    with project_hooks(model, layout, given):
+        _ = capture_attention(model, inputs.forward, receive)
+    found: list[_HeadMean] = []
+    # A pass that captured no attention comes before the one that did.
+    for (call, weights), values in zip(calls, given[-len(calls) :], strict=True):
+        if layout is not None and layout.value:
+            values = split_heads(values, len(weights))  # noqa: PLW2901 (the same, by head)
+        means = (w.mean(dim=0).cpu().numpy() for w in (weights, effective_weights(weights, values)))
+        found.append(_HeadMean(call.role, *means))
+    return found
+
+
+def effective_weights(weights: Tensor, values: Tensor) -> Tensor:
+    """Return `A U Uᵀ` (head, query, key) of weights A and values (group of heads, key, width).
+
+    If A is causal, U is a basis for the values that a query sees, another one for each query.
+    """
+    import torch
+
+    values = values.repeat_interleave(len(weights) // len(values), dim=0)
+    if weights.shape[1] == weights.shape[2] > 1 and not weights.triu(diagonal=1).any():
+        return _causal(weights, values.double())
+    left, singular, _ = torch.linalg.svd(values.double(), full_matrices=False)
+    # As for numpy.linalg.matrix_rank, with the precision that the values were computed in.
+    precision = max(values.shape[1:]) * torch.finfo(values.dtype).eps
+    basis = left * (singular > precision * singular.amax(dim=-1, keepdim=True))[:, None]
+    return weights @ basis @ basis.transpose(1, 2)
+
+
+def _causal(weights: Tensor, values: Tensor) -> Tensor:
+    """Return `A V (Vᵀ V)⁻¹ Vᵀ`, where V are the values that each query sees.
+
+    An inverse for each query instead of a decomposition, which would take some hundred times as
+    long. The ridge stands for directions in which the values differ by rounding only.
+    """
+    import torch
+
+    products = torch.einsum("hjv,hjw->hjvw", values, values).cumsum(dim=1)  # Vᵀ V of each query
+    ridge = _RIDGE * products.diagonal(dim1=2, dim2=3).sum(dim=-1).clamp(min=1e-300)
+    width = torch.eye(values.shape[-1], dtype=values.dtype, device=values.device)
+    factor = torch.linalg.cholesky(products + ridge[..., None, None] * width)
+    output = (weights @ values)[..., None]
+    return (torch.cholesky_solve(output, factor)[..., 0] @ values.transpose(1, 2)).tril()
+
+
+# The squared precision of float32 values in relation to their size.
+_RIDGE = 1e-14

@@ -1,0 +1,158 @@
+"""`gradient`: attention times the gradient of a score by it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Generator
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    TypedDict,
+    Unpack,
+    cast,
+    overload,
+)
+
+from attnflow.edges._graph import RoleMatrix, graph_of_roles
+from attnflow.edges._inputs import one_or_all
+from attnflow.edges._target import target_logit, target_scorer
+from attnflow.errors import UnsupportedModelError
+from attnflow.models.capture import Call, Role, capture_attention
+from attnflow.models.inputs import Inputs, ModelInput, Several
+from attnflow.models.scoring import OneTarget
+from attnflow.types import AttentionGraph
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+
+class GradientSettings(TypedDict, total=False):
+    """Settings of `gradient`, for its overloads."""
+
+    target: OneTarget
+    against: OneTarget
+    position: int | None
+    times_attention: bool
+    truncate: bool
+
+
+@overload
+def gradient(
+    model: nn.Module, tokenizer: Any, text: str, **settings: Unpack[GradientSettings]
+) -> AttentionGraph: ...
+@overload
+def gradient(
+    model: nn.Module, tokenizer: Any, text: Several, **settings: Unpack[GradientSettings]
+) -> list[AttentionGraph]: ...
+def gradient(
+    model: nn.Module,
+    tokenizer: Any,
+    text: ModelInput,
+    *,
+    target: OneTarget = None,
+    against: OneTarget = None,
+    position: int | None = None,
+    times_attention: bool = True,
+    truncate: bool = False,
+) -> AttentionGraph | list[AttentionGraph]:
+    """Return the graph of attention times the gradient of a score by it, identity added.
+
+    `I + mean over h of (∇A_h ⊙ A_h)₊` for each layer, where ∇A_h is the derivative of the score by
+    the attention of head h. It keeps attention that raises the score, so that the graph explains
+    one answer, unlike attention itself. Rollout of this graph is the relevance of Chefer et al.
+
+    Parameters
+    ----------
+    model
+        A model with logits: a classifier of texts or images, a masked or causal language model, or
+        an encoder-decoder, whose graph has source and target positions. It does not change.
+    tokenizer, text, truncate
+        As for `attnflow.attend`: one text gives a graph, several texts or tensors a list.
+    target
+        The class or token whose logit is the score, by name or number; by default the prediction.
+    against
+        Another class or token: the score is the logit of `target` minus that of `against`.
+    position
+        The position whose output is read, as for `attnflow.importance.blank_out`.
+    times_attention
+        False leaves attention out: `I + mean over h of (∇A_h)₊`.
+
+    Notes
+    -----
+    One forward and one backward pass, with the memory of training. Rows do not sum to one. The
+    settings record `clipped`, the share of the negative part in the absolute sum over all heads.
+    For an encoder-decoder, layers compose as in any graph; the rules of Chefer et al. for
+    cross-attention divide by the sums of rows in between.
+    Chefer et al. (2021), https://doi.org/10.1109/ICCV48922.2021.00045; gradients alone:
+    Azarkhalili & Libbrecht (2025), https://doi.org/10.48550/arXiv.2502.15765
+
+    Examples
+    --------
+    >>> from attnflow import edges, paper
+    >>> shipped = paper.load()
+    >>> g = edges.gradient(shipped.model, shipped.tokenizer, "the key to the cabinets")
+    >>> g, g.settings["target_name"]
+    (AttentionGraph(layers=6, nodes=7), 'singular')
+    """
+
+    def compute(model: nn.Module, inputs: Inputs) -> AttentionGraph:
+        scorer = target_scorer(model, tokenizer, inputs, target, position)
+        calls: list[tuple[Role, Tensor]] = []
+
+        def receive(call: Call) -> None:
+            calls.append((call.role, call.weights()))
+
+        with _all_gradients(model):
+            output = capture_attention(model, scorer.inputs[0].fields, receive, gradients=True)
+            score, settings = target_logit(scorer, output, against)
+            slopes = _slopes(model, score, [weights for _, weights in calls])
+        parts = [
+            (slope * weights if times_attention else slope)[0].detach().double()
+            for slope, (_, weights) in zip(slopes, calls, strict=True)
+        ]
+        total = sum(float(part.abs().sum()) for part in parts)
+        negative = sum(float(-part.clamp(max=0).sum()) for part in parts)
+        found = [
+            RoleMatrix(role, part.clamp(min=0).mean(dim=0).cpu().numpy())
+            for (role, _), part in zip(calls, parts, strict=True)
+        ]
+        return graph_of_roles(
+            model, inputs, found, weight=1.0, identity=1.0,
+            edges="gradient", times_attention=times_attention, residual="identity",
+            clipped=negative / total if total else 0.0, **settings,
+        )  # fmt: skip
+
+    return one_or_all(compute, model, tokenizer, text, truncate=truncate)
+
+
+@contextlib.contextmanager
+def _all_gradients(model: nn.Module) -> Generator[None]:
+    """Let autograd record a pass of a model whose parameters are frozen; restores them."""
+    frozen = [p for p in model.parameters() if p.is_floating_point() and not p.requires_grad]
+    try:
+        for parameter in frozen:
+            parameter.requires_grad = True
+        yield
+    finally:
+        for parameter in frozen:
+            parameter.requires_grad = False
+
+
+def _slopes(model: nn.Module, score: Tensor, weights: list[Tensor]) -> list[Tensor]:
+    """Return the derivatives of the score by the attention of each layer."""
+    import torch
+
+    # nn.MultiheadAttention returns a view of the weights that it uses.
+    used = [cast("Any", w)._base if w._is_view() else w for w in weights]  # noqa: SLF001
+    recorded = score.requires_grad and all(w.requires_grad for w in used)
+    found = torch.autograd.grad(score, used, allow_unused=True) if recorded else [None] * len(used)
+    slopes: list[Tensor] = []
+    for number, (slope, whole) in enumerate(zip(found, weights, strict=True), start=1):
+        if slope is None:
+            raise UnsupportedModelError(
+                f"the score of {type(model).__name__} has no gradient by the attention of layer "
+                f"{number}: the model detaches it, is quantised, or computes its output from other "
+                "weights. Use attnflow.edges.attention or attnflow.edges.effective"
+            )
+        slopes.append(slope.view(whole.shape))
+    return slopes

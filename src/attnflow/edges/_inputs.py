@@ -1,0 +1,57 @@
+"""One text or several, one after the other: each is a batch of one, without padding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
+
+from attnflow.edges._layout import BlockLayout
+from attnflow.errors import InputError
+from attnflow.models.inputs import Inputs, ModelInput, checked_model, prepare
+from attnflow.models.scoring import split_batch
+
+if TYPE_CHECKING:
+    from torch import nn
+
+T = TypeVar("T")
+
+
+class BlockSettings(TypedDict, total=False):
+    """Settings of functions that read the blocks of a model, for their overloads."""
+
+    layout: BlockLayout | None
+    truncate: bool
+
+
+def one_or_all(
+    compute: Callable[[nn.Module, Inputs], T],
+    model: nn.Module,
+    tokenizer: Any,
+    text: ModelInput,
+    *,
+    truncate: bool = False,
+) -> T | list[T]:
+    """Return the result for one text, or the list of results for several texts or tensors."""
+    model = checked_model(model)
+    if isinstance(text, list | tuple):
+        # Prepared before any work, so that a wrong text is an error at once.
+        items = [prepare(model, tokenizer, item, truncate=truncate) for item in text]
+        if not items:
+            _ = prepare(model, tokenizer, text)  # raises the error for an empty list
+        return [compute(model, item) for item in items]
+    inputs = prepare(model, tokenizer, text, truncate=truncate)
+    if inputs.single:
+        return compute(model, inputs)
+    return [compute(model, item) for item in _examples(inputs)]
+
+
+def _examples(inputs: Inputs) -> Iterator[Inputs]:
+    """Yield the examples of a batch of tensors as batches of one."""
+    for number, (fields, main, source) in enumerate(split_batch(inputs)):
+        if source.kept is not None:
+            raise InputError(
+                f"{main or 'the input'}: expected padding at the ends only, got padding between "
+                "tokens or a mask with more than two axes. Pass the inputs one by one"
+            )
+        target = None if inputs.targets is None else (inputs.targets[number],)
+        yield Inputs(fields, (source,), target, single=False)

@@ -1,0 +1,238 @@
+"""`logit_contributions`: which input tokens made a logit, through contributions of all layers."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Unpack, overload
+
+import numpy as np
+
+from attnflow.edges._alti import contributions
+from attnflow.edges._blocks import Block, capture_blocks, norm_deviation, norm_transpose
+from attnflow.edges._inputs import BlockSettings, one_or_all
+from attnflow.edges._layout import BlockLayout, blocks_of, layout_of
+from attnflow.edges._target import target_logit, target_scorer
+from attnflow.errors import UnsupportedModelError
+from attnflow.models.inputs import Inputs, ModelInput, Several
+from attnflow.models.scoring import OneTarget, Scorer, evaluation
+from attnflow.types import Importance
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+# Largest difference of a logit from the sum of its parts, in the sum of their sizes. Chosen:
+# rounding in float32 is about 1e-6.
+_TOLERANCE = 1e-3
+
+
+class LogitSettings(BlockSettings, total=False):
+    """Settings of `logit_contributions`, for its overloads."""
+
+    target: OneTarget
+    against: OneTarget
+    position: int | None
+
+
+@overload
+def logit_contributions(
+    model: nn.Module, tokenizer: Any, text: str, **settings: Unpack[LogitSettings]
+) -> Importance: ...
+@overload
+def logit_contributions(
+    model: nn.Module, tokenizer: Any, text: Several, **settings: Unpack[LogitSettings]
+) -> list[Importance]: ...
+def logit_contributions(
+    model: nn.Module,
+    tokenizer: Any,
+    text: ModelInput,
+    *,
+    target: OneTarget = None,
+    against: OneTarget = None,
+    position: int | None = None,
+    layout: BlockLayout | None = None,
+    truncate: bool = False,
+) -> Importance | list[Importance]:
+    """Return how much each input token adds to a logit, or to the difference of two.
+
+    The last norm, with its real deviation, and the head are linear, so the logit is the sum of what
+    the input and every block add to the residual stream at the position that is read. What
+    attention adds from position j of layer l is divided among the input tokens by the rollout of
+    `alti` up to that layer: `value_k = Σ_l Σ_j Δ[l, j] M[l − 1][j, k]`, and the embedding of the
+    position itself counts for its token.
+
+    Parameters
+    ----------
+    model
+        A model whose blocks normalise first, with a last norm and a linear head on top: GPT-2,
+        Llama and similar decoders, the verb-number model.
+    tokenizer, text, layout, truncate
+        As for `norms`.
+    target, against, position
+        As for `gradient`.
+
+    Returns
+    -------
+    Importance with signed values. Its settings record `score`, the logit or the difference,
+    `feed_forward`, what the feed-forward part of each layer adds, and `bias`, what all biases add.
+    Values, feed-forward parts and biases sum to the score.
+
+    Notes
+    -----
+    What a feed-forward part adds comes from tokens too, but not in a linear way, so that it belongs
+    to none of them. It may be larger than all values together. Takes two passes and the time of
+    `alti`.
+    Ferrando et al. (2023), https://doi.org/10.18653/v1/2023.acl-long.301
+
+    Examples
+    --------
+    >>> from attnflow import edges, paper
+    >>> shipped = paper.load()
+    >>> text = "the key to the cabinets"
+    >>> found = edges.logit_contributions(shipped.model, shipped.tokenizer, text)
+    >>> rest = sum(found.settings["feed_forward"]) + found.settings["bias"]
+    >>> bool(np.isclose(found.values.sum() + rest, found.settings["score"]))
+    True
+    """
+
+    def compute(model: nn.Module, inputs: Inputs) -> Importance:
+        chosen = layout_of(model, layout)
+        norm = _final_norm(model, chosen)
+        scorer = target_scorer(model, tokenizer, inputs, target, position)
+        head = _read_head(model, scorer, norm, against)
+        blocks, _ = capture_blocks(model, inputs, chosen)
+        return _importance(scorer, blocks, head)
+
+    return one_or_all(compute, model, tokenizer, text, truncate=truncate)
+
+
+def _final_norm(model: nn.Module, layout: BlockLayout) -> nn.Module:
+    """Return the norm after the last block, looked up in the modules that contain the blocks."""
+    if layout.norm_first and layout.final_norm:
+        path = next(iter(blocks_of(model, layout)))
+        while path:
+            path = path.rpartition(".")[0]
+            found = getattr(model.get_submodule(path), layout.final_norm, None)
+            if found is not None:
+                return found
+    raise UnsupportedModelError(
+        f"{type(model).__name__}: logit_contributions needs blocks that normalise first and a last "
+        "norm, since only then a logit is a sum over layers. Use attnflow.edges.alti, norms or "
+        "gradient, or name the norm: layout=BlockLayout(…, norm_first=True, final_norm='norm')"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """The last norm and the head as one linear function of the residual stream."""
+
+    direction: Tensor  # (width); its product with the stream at `position`, plus bias, is the score
+    bias: float
+    position: int
+    settings: dict[str, Any]  # target and score
+
+
+def _read_head(model: nn.Module, scorer: Scorer, norm: nn.Module, against: OneTarget) -> _Head:
+    """Return the function, from the gradient of the score by the output of the last norm."""
+    import torch
+
+    stream: list[Tensor] = []
+    leaf: list[Tensor] = []
+
+    def make_leaf(_module: nn.Module, args: tuple[Tensor], output: Tensor) -> Tensor:
+        stream.append(args[0].detach())
+        leaf.append(output.detach().clone().requires_grad_())
+        return leaf[-1]
+
+    def set_zero(_module: nn.Module, _args: Any, output: Tensor) -> Tensor:
+        return torch.zeros_like(output)
+
+    with evaluation(model, gradients=True):
+        score, settings = _score(scorer, norm, make_leaf, against)
+        (slope,) = torch.autograd.grad(score, leaf[-1])
+    fixed = dataclasses.replace(scorer, targets=(settings["target"],))
+    with evaluation(model, gradients=False):
+        rest, _ = _score(fixed, norm, set_zero, against)
+    output = leaf[-1].detach()[0].double()
+    weight, position = _read_position(model, slope[0].double())
+    direction, offset = _through_norm(norm, stream[-1][0, position].double(), weight)
+    linear = float(weight @ output[position])
+    errors = {
+        "its head is not linear": linear + float(rest) - settings["score"],
+        f"{type(norm).__name__} is not LayerNorm or RMSNorm": linear
+        - offset
+        - float(direction @ stream[-1][0, position].double()),
+    }
+    size = float((weight * output[position]).abs().sum()) + abs(float(rest))
+    for reason, error in errors.items():
+        if abs(error) > _TOLERANCE * size:
+            raise UnsupportedModelError(
+                f"the logit of {type(model).__name__} is no sum over its layers: {reason}. Use "
+                "attnflow.edges.alti, norms or gradient"
+            )
+    return _Head(direction, offset + float(rest), position, settings)
+
+
+def _score(
+    scorer: Scorer, norm: nn.Module, hook: Callable[..., Tensor], against: OneTarget
+) -> tuple[Tensor, dict[str, Any]]:
+    """Return the score of a pass in which `hook` changes the output of the last norm."""
+    handle = norm.register_forward_hook(hook)
+    try:
+        output = scorer.model(**scorer.inputs[0].fields)
+    finally:
+        handle.remove()
+    return target_logit(scorer, output, against)
+
+
+def _read_position(model: nn.Module, slope: Tensor) -> tuple[Tensor, int]:
+    """Return the derivative of the score at the only position that it depends on, and that."""
+    positions = slope.any(dim=-1).nonzero().flatten().tolist()
+    if len(positions) != 1:
+        raise UnsupportedModelError(
+            f"the logit of {type(model).__name__} depends on the last norm at {len(positions)} "
+            "positions, expected one. Use attnflow.edges.alti, norms or gradient"
+        )
+    return slope[positions[0]], positions[0]
+
+
+def _through_norm(norm: Any, stream: Tensor, weight: Tensor) -> tuple[Tensor, float]:
+    """Return the direction in the stream whose product is that of `weight` after the norm.
+
+    The second result is what the bias of the norm adds.
+    """
+    scaled = weight if norm.weight is None else weight * norm.weight.detach().double()
+    bias = getattr(norm, "bias", None)
+    offset = 0.0 if bias is None else float(weight @ bias.detach().double())
+    return norm_transpose(norm, scaled) / norm_deviation(norm, stream), offset
+
+
+def _importance(scorer: Scorer, blocks: list[Block], head: _Head) -> Importance:
+    """Return the contributions of tokens, checked to sum to the score with the rest."""
+    place, direction = head.position, head.direction
+    layers, clipped = contributions(blocks)
+    composed = np.eye(len(layers[0]))  # from the stream below a block to input tokens
+    values = np.zeros(len(composed))
+    values[place] = float(direction @ blocks[0].residual[place].double())
+    feed_forward: list[float] = []
+    bias = head.bias
+    for block, layer in zip(blocks, layers, strict=True):
+        per_head = block.values.double() @ direction  # (key, head)
+        added = (block.weights[:, place].double().T * per_head).sum(dim=-1)
+        values += added.cpu().numpy() @ composed
+        feed_forward.append(float(direction @ (block.output - block.total)[place].double()))
+        bias += float(direction @ block.bias.double())
+        composed = layer @ composed
+    score = head.settings["score"]
+    error = values.sum() + sum(feed_forward) + bias - score
+    if abs(error) > _TOLERANCE * (np.abs(values).sum() + np.abs(feed_forward).sum() + abs(bias)):
+        raise UnsupportedModelError(
+            f"the parts of the logit of {type(scorer.model).__name__} sum to {score + error:.4g}, "
+            f"expected {score:.4g}: its blocks add something else to the residual stream"
+        )
+    [item] = scorer.inputs
+    settings = {"feed_forward": feed_forward, "bias": bias, "clipped": clipped, "signed": True}
+    return Importance(
+        values, item.tokens, "logit_contributions", {**head.settings, **settings}, item.origin
+    )

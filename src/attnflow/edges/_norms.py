@@ -1,0 +1,123 @@
+"""`norms`: edges weigh by the norm of the vector that a position takes from another."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Unpack, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnflow._internal import checks
+from attnflow.edges._blocks import Block, after_norm, capture_blocks
+from attnflow.edges._graph import graph, normalize
+from attnflow.edges._inputs import BlockSettings, one_or_all
+from attnflow.edges._layout import BlockLayout, layout_of
+from attnflow.models.inputs import Inputs, ModelInput, Several, name_example
+from attnflow.types import AttentionGraph
+
+if TYPE_CHECKING:
+    from torch import nn
+
+
+class NormsSettings(BlockSettings, total=False):
+    """Settings of `norms`, for its overloads."""
+
+    residual: float | None
+
+
+@overload
+def norms(
+    model: nn.Module, tokenizer: Any, text: str, **settings: Unpack[NormsSettings]
+) -> AttentionGraph: ...
+@overload
+def norms(
+    model: nn.Module, tokenizer: Any, text: Several, **settings: Unpack[NormsSettings]
+) -> list[AttentionGraph]: ...
+def norms(
+    model: nn.Module,
+    tokenizer: Any,
+    text: ModelInput,
+    *,
+    residual: float | None = None,
+    layout: BlockLayout | None = None,
+    truncate: bool = False,
+) -> AttentionGraph | list[AttentionGraph]:
+    """Return the graph whose edges weigh by the norm of what a position takes from another.
+
+    Attention multiplies a vector `f(x_j)`, and a large weight on a short vector passes on little.
+    With `T_ij = Σ_h A_h[i, j] f_h(x_j)` and the residual connection in the vectors,
+    `v_ij = T_ij + [i = j] x_i`, an edge weighs `‖γ ⊙ (v_ij − mean v_ij)‖`, where γ is that of the
+    layer norm that follows; rows are then divided by their sum, so that the deviation, by which the
+    norm divides a row, has no effect. The share of the residual connection is measured in this way.
+    In blocks that normalise first, as in GPT-2 and Llama, there is no such norm, and an edge weighs
+    `‖v_ij‖`.
+
+    Parameters
+    ----------
+    model
+        A model of a known family, or any with `layout`.
+    tokenizer, text, truncate
+        As for `attnflow.attend`: one text gives a graph, several texts or tensors a list.
+    residual
+        None measures the residual connection. A number r leaves it and the layer norm out of the
+        vectors: the graph is `(1 − r) W + r I`, where W is `‖T_ij‖` with rows that sum to one.
+    layout
+        Where the blocks of another model keep their parts.
+
+    Notes
+    -----
+    Norms are computed from the products of the heads' vectors, so that memory is
+    `O(n · heads · width + heads · n²)`; no vector for each pair exists. Biases of the output
+    projection and of the norm belong to no token and are left out.
+    Kobayashi et al. (2020), https://doi.org/10.18653/v1/2020.emnlp-main.574; residual connection
+    and layer norm: Kobayashi et al. (2021), https://doi.org/10.18653/v1/2021.emnlp-main.373
+
+    Examples
+    --------
+    >>> from attnflow import edges, paper
+    >>> shipped = paper.load()
+    >>> edges.norms(shipped.model, shipped.tokenizer, "the key to the cabinets")
+    AttentionGraph(layers=6, nodes=7)
+    """
+    if residual is not None:
+        residual = checks.as_fraction(residual, "residual")
+
+    def compute(model: nn.Module, inputs: Inputs) -> AttentionGraph:
+        blocks, _ = capture_blocks(model, inputs, layout_of(model, layout))
+        layers = [_edges(block, residual) for block in blocks]
+        (tokens,), origin = name_example(model, inputs, 0, layers[0].shape[:1])
+        share = "measured" if residual is None else residual
+        return graph(layers, tokens, origin, edges="norms", residual=share)
+
+    return one_or_all(compute, model, tokenizer, text, truncate=truncate)
+
+
+def _edges(block: Block, residual: float | None) -> NDArray[np.float64]:
+    if residual is None:
+        # The deviation divides whole rows, so it has no effect on their shares.
+        block = after_norm(block)
+        lengths = _lengths(block.weights, block.values)
+        # With the residual connection: the only pair whose vector has another part.
+        mixed = _diagonal(block.weights, block.values) + block.residual.double()
+        np.fill_diagonal(lengths, mixed.norm(dim=-1).cpu().numpy())
+        return normalize(lengths)
+    shares = normalize(_lengths(block.weights, block.values))
+    return (1 - residual) * shares + residual * np.eye(len(shares))
+
+
+def _lengths(weights: Any, values: Any) -> NDArray[np.float64]:
+    """Return `‖Σ_h A[h, i, j] f[j, h]‖` (query, key) by products of vectors of the same key."""
+    import torch
+
+    wide, vectors = weights.double(), values.double()
+    products = torch.einsum("jhw,jgw->jhg", vectors, vectors)
+    squares = torch.einsum("hij,jhg,gij->ij", wide, products, wide)
+    return squares.clamp(min=0).sqrt().cpu().numpy()
+
+
+def _diagonal(weights: Any, values: Any) -> Any:
+    """Return `Σ_h A[h, i, i] f[i, h]` (position, width)."""
+    import torch
+
+    own = weights.double().diagonal(dim1=1, dim2=2)  # (head, position)
+    return torch.einsum("hi,ihw->iw", own, values.double())
