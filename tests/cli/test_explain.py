@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from inspect import signature
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -207,6 +208,32 @@ def test_bad_input_is_one_line(run: Run, arguments: list[str], code: int, messag
     assert message in result.stderr
     assert "Traceback" not in result.stderr
     assert result.stdout == ""
+
+
+@pytest.mark.parametrize("kind", ["folder", "pipe", "device"])
+def test_a_file_that_may_have_no_end_is_not_read(run: Run, tmp_path: Path, kind: str) -> None:
+    path = {"folder": tmp_path, "pipe": tmp_path / "pipe", "device": Path("/dev/zero")}[kind]
+    if kind == "pipe":
+        os.mkfifo(path)
+    result = run("explain", "--file", path)
+    assert result.exit_code == 1
+    assert result.stderr == f"error: {path}: expected a regular file, got a {kind}\n"
+
+
+def test_a_text_of_any_length_is_not_read(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("attnflow.cli._texts._MAX_BYTES", 7)
+    path = tmp_path / "text.txt"
+    _ = path.write_text("the key\n")
+    for where, arguments in ((str(path), ["--file", path]), ("the standard input", ["-"])):
+        with path.open() as stream:
+            monkeypatch.setattr("attnflow.cli._texts.sys", SimpleNamespace(stdin=stream))
+            result = run("explain", *arguments)
+        assert result.exit_code == 1
+        assert f"error: {where}: expected at most 7 bytes of text" in result.stderr
+    _ = path.write_text("the key")
+    assert run("explain", "--file", path).exit_code == 0
 
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[MASK]", "good", "bad", "a", "film"]
