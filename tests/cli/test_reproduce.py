@@ -117,7 +117,7 @@ def test_one_model_is_not_counted_twice(run: Run, tmp_path: Path) -> None:
 def test_as_published_has_no_other_settings(run: Run) -> None:
     result = run("reproduce", "table-1", *FEW, "--as-published", "--replace", "unk")
     assert result.exit_code != 0
-    assert "replace='unk' has no meaning with as_published" in result.stderr
+    assert "error: --replace must be left out with --as-published, got 'unk'" in result.stderr
 
 
 def test_the_gradient_sum_is_shown_to_be_rounding(run: Run) -> None:

@@ -141,8 +141,8 @@ def agreement_table(
     settings: dict[str, Any] = dict((_AS_PUBLISHED if as_published else _DEFAULTS)[measure])
     for name, value in given.items():
         if value is not None and (as_published or name not in settings):
-            reason = "as_published" if as_published else f"measure {measure!r}"
-            raise InputError(f"{name}={value!r} has no meaning with {reason}; leave it out")
+            reason = "as_published=True" if as_published else f"measure {measure!r}"
+            raise InputError(f"{name} must be left out with {reason}, got {value!r}")
     settings = {name: given[name] or value for name, value in settings.items()}
     correlation = dense_spearman if as_published else spearman
     made: dict[str, Any] = {}
