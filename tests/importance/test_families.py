@@ -144,7 +144,7 @@ def test_a_mask_in_the_text_of_a_classifier_is_a_token_like_any_other():
 
 @pytest.mark.parametrize("position", [-1, 0, N])
 def test_a_classifier_has_no_positions_to_ask(position: int):
-    with pytest.raises(af.InputError, match="position must be left out: BertFor.* one output for"):
+    with pytest.raises(af.InputError, match=r"position must be left out: BertFor.* one output for"):
         _ = blank_out(model_of("bert"), tokenizer(), TEXT, position=position)
 
 
