@@ -228,8 +228,8 @@ def _measure_settings(
     settings: dict[str, Any] = dict((_AS_PUBLISHED if as_published else _DEFAULTS)[measure])
     for name, value in given.items():
         if as_published or name not in settings:
-            reason = "as_published" if as_published else f"measure {measure!r}"
-            raise InputError(f"{name}={value!r} has no meaning with {reason}; leave it out")
+            reason = "as_published=True" if as_published else f"measure {measure!r}"
+            raise InputError(f"{name} must be left out with {reason}, got {value!r}")
     return {**settings, **given}
 
 
