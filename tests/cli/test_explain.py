@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from inspect import signature
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -192,6 +193,8 @@ def test_text_comes_from_a_file_too(run: Run, tmp_path: Path) -> None:
         ),
         ([TEXT, "--layer", "7"], 1, "error: --layer must be 1 to 6, got 7"),
         ([TEXT, "--layer", "0"], 2, "--layer"),
+        ([TEXT, "--position", "1"], 1, "error: --position must be left out: VerbNumberModel"),
+        ([TEXT, "--position", "7"], 1, "error: --position must be left out: VerbNumberModel"),
         ([TEXT, "--query", "7"], 1, "error: --query must be 0 to 6, got 7"),
         ([TEXT, "--target", "dual"], 1, "error: --target: expected one of singular, plural"),
         ([TEXT, "--threads", "100000"], 2, "'--threads'"),
@@ -207,6 +210,32 @@ def test_bad_input_is_one_line(run: Run, arguments: list[str], code: int, messag
     assert message in result.stderr
     assert "Traceback" not in result.stderr
     assert result.stdout == ""
+
+
+@pytest.mark.parametrize("kind", ["folder", "pipe", "device"])
+def test_a_file_that_may_have_no_end_is_not_read(run: Run, tmp_path: Path, kind: str) -> None:
+    path = {"folder": tmp_path, "pipe": tmp_path / "pipe", "device": Path("/dev/zero")}[kind]
+    if kind == "pipe":
+        os.mkfifo(path)
+    result = run("explain", "--file", path)
+    assert result.exit_code == 1
+    assert result.stderr == f"error: {path}: expected a regular file, got a {kind}\n"
+
+
+def test_a_text_of_any_length_is_not_read(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("attnflow.cli._texts._MAX_BYTES", 7)
+    path = tmp_path / "text.txt"
+    _ = path.write_text("the key\n")
+    for where, arguments in ((str(path), ["--file", path]), ("the standard input", ["-"])):
+        with path.open() as stream:
+            monkeypatch.setattr("attnflow.cli._texts.sys", SimpleNamespace(stdin=stream))
+            result = run("explain", *arguments)
+        assert result.exit_code == 1
+        assert f"error: {where}: expected at most 7 bytes of text" in result.stderr
+    _ = path.write_text("the key")
+    assert run("explain", "--file", path).exit_code == 0
 
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[MASK]", "good", "bad", "a", "film"]
@@ -255,6 +284,27 @@ def test_a_language_model_is_read_where_it_answers(run: Run, saved: Callable[[An
     folder = saved(hf.LlamaForCausalLM(config))
     causal = _document(run("explain", "a good film", "--model", folder, "--json"))
     assert causal["settings"]["query"] == 2
+
+
+@pytest.mark.parametrize(
+    ("model", "position", "message"),
+    [
+        (hf.BertForSequenceClassification, [1], "must be left out: BertForSequenceClassification"),
+        (hf.BertForSequenceClassification, [9], "must be left out: BertForSequenceClassification"),
+        (hf.BertForMaskedLM, [], "must be given: BertForMaskedLM gives an output at every"),
+        (hf.BertForMaskedLM, [9], "must be 0 to 2, got 9"),
+        (hf.GPT2LMHeadModel, [9], "must be 0 to 2, got 9"),
+    ],
+)
+def test_a_position_is_asked_for_or_refused_at_once(
+    run: Run, saved: Callable[[Any], Path], model: Any, position: list[int], message: str
+) -> None:
+    config = model.config_class(**SMALL)
+    folder = saved(model(config))
+    option = ["--position", *position] if position else []
+    result = run("explain", "a good film", "--model", folder, *option)
+    assert result.exit_code == 1
+    assert result.stderr.splitlines()[-1].startswith(f"error: --position {message}")
 
 
 def test_a_model_trained_by_the_command_is_known_by_its_folder(run: Run, tmp_path: Path) -> None:

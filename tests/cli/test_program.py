@@ -106,6 +106,17 @@ def test_generate_is_deterministic(run: Run, tmp_path: Path) -> None:
     assert af.Attention.load(one).tokens == ("[CLS]", "the", "key", "to", "the", "cabinets")
 
 
+@pytest.mark.parametrize(("layers", "size"), [(10**12, "11,520,000.0 GB"), (10**20, "GB of memory")])
+def test_generate_says_how_much_memory_it_would_need(
+    run: Run, tmp_path: Path, layers: int, size: str
+) -> None:
+    result = run("generate", tmp_path / "demo.npz", "--layers", layers, "--heads", 80)
+    assert result.exit_code == 1
+    assert result.stderr.startswith(f"error: {layers} layers, 80 heads and 6 tokens need ")
+    assert size in result.stderr
+    assert not (tmp_path / "demo.npz").exists()
+
+
 @pytest.mark.parametrize("options", [["--tokens", " "], ["--layers", "0"], ["--seed", "-1"]])
 def test_generate_refuses_what_makes_no_attention(
     run: Run, tmp_path: Path, options: list[str]

@@ -60,6 +60,33 @@ def test_several_models_are_averaged(run: Run, tmp_path: Path) -> None:
             assert row["std"] == pytest.approx([0.0] * 6, abs=1e-9)
 
 
+def test_models_may_be_given_one_by_one(run: Run, tmp_path: Path) -> None:
+    _ = shutil.copytree(SHIPPED, tmp_path / "a")
+    options = ["--json", "--models", SHIPPED, "--models", tmp_path / "a"]
+    document = json.loads(run("reproduce", "table-2", *FEW, *options).stdout)
+    assert document["models"] == [str(SHIPPED), str(tmp_path / "a")]
+
+
+def test_one_model_has_the_table_of_that_model_and_no_deviation_over_models(
+    run: Run, tmp_path: Path
+) -> None:
+    _ = shutil.copytree(SHIPPED, tmp_path / "runs" / "a")
+    alone, listed = (
+        run("reproduce", "table-2", *FEW, *options).stdout.splitlines()
+        for options in (["--model", tmp_path / "runs" / "a"], ["--models", tmp_path / "runs"])
+    )
+    assert listed[0] == f"{alone[0]}, one model: mean ± standard deviation over sentences"
+    assert listed[1:-1] == alone[1:-1]  # the last line is times
+    assert "| flow " in "".join(alone)
+
+
+@pytest.mark.parametrize("table", ["table-1", "table-2"])
+def test_the_usage_names_the_folders_of_several_models(run: Run, table: str) -> None:
+    usage, *rest = run("reproduce", table, "--help").stdout.splitlines()
+    assert usage == f"Usage: attnflow reproduce {table} [OPTIONS] [FOLDER]..."
+    assert any("The folders after the first one of --models." in line for line in rest)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -90,7 +117,7 @@ def test_one_model_is_not_counted_twice(run: Run, tmp_path: Path) -> None:
 def test_as_published_has_no_other_settings(run: Run) -> None:
     result = run("reproduce", "table-1", *FEW, "--as-published", "--replace", "unk")
     assert result.exit_code != 0
-    assert "replace='unk' has no meaning with as_published" in result.stderr
+    assert "error: --replace must be left out with --as-published, got 'unk'" in result.stderr
 
 
 def test_the_gradient_sum_is_shown_to_be_rounding(run: Run) -> None:

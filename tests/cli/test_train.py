@@ -15,7 +15,8 @@ from typer.testing import Result
 from attnflow import paper
 from attnflow.cli import _train as command
 from attnflow.cli._train_bar import train_bar
-from attnflow.paper import ACCURATE_RECIPE, EpochLog, Mix
+from attnflow.paper import ACCURATE_RECIPE, EpochLog, Mix, Recipe
+from attnflow.paper.training import MAX_SEED
 
 Run = Callable[..., Result]
 OnTerminal = Callable[..., str]
@@ -128,6 +129,16 @@ def test_a_run_with_other_settings_is_an_error_and_nothing_is_touched(
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before
 
 
+def test_the_highest_seed_is_that_of_a_recipe(run: Run, tmp_path: Path) -> None:
+    _ = Recipe(seed=MAX_SEED)
+    out = tmp_path / "run"
+    result = run("train", "verb-number", "--out", out, "--seed", MAX_SEED + 1)
+    assert result.exit_code == 2
+    assert result.stderr.rstrip().endswith(
+        f"'--seed': Input should be less than or equal to {MAX_SEED}"
+    )
+
+
 @pytest.mark.parametrize("option", ["--epochs", "--threads"])
 def test_zero_is_a_usage_error(run: Run, tmp_path: Path, option: str) -> None:
     result = run("train", "verb-number", "--out", tmp_path / "run", option, "0")
@@ -159,6 +170,23 @@ def test_ctrl_c_saves_and_the_same_command_resumes_and_ends_with_the_same_model(
     assert run("train", "verb-number", "--out", complete).exit_code == 0
     weights = "model.safetensors"
     assert (stopped / weights).read_bytes() == (complete / weights).read_bytes()
+
+
+def test_an_interrupted_run_in_bfloat16_is_resumed_in_bfloat16(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    given: list[bool] = []
+
+    def interrupted(*_args: Any, recipe: Recipe, **_settings: Any) -> None:
+        given.append(recipe.bf16)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "train", interrupted)
+    for options in (["--bf16"], []):
+        result = run("train", "verb-number", "--out", tmp_path / "run", *options)
+        assert result.exit_code == 130
+        assert result.stderr.rstrip().endswith(" ".join([str(tmp_path / "run"), *options]))
+    assert given == [True, False]
 
 
 def test_on_a_terminal_a_bar_shows_loss_and_accuracy_and_a_line_stays(

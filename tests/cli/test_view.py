@@ -266,6 +266,17 @@ def test_bad_input_is_one_line_and_writes_nothing(
     assert sorted(tmp_path.iterdir()) == before
 
 
+def test_single_heads_of_an_encoder_decoder_are_refused_with_the_reason(
+    run: Run, page: Path, tmp_path: Path
+) -> None:
+    one = [[[[1.0]]]]
+    af.EncoderDecoderAttention(one, one, one).save(tmp_path / "pair.npz")
+    result = run("view", tmp_path / "pair.npz", "--out", page, "--heads", "all")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("error: --heads must not be 'all': ")
+    assert "those of an encoder-decoder, a graph or scores are fused" in result.stderr
+
+
 def test_a_folder_that_cannot_be_written_to_is_an_error(
     run: Run, page: Path, attention_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

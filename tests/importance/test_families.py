@@ -131,7 +131,7 @@ def test_a_masked_model_answers_at_its_mask():
 
 @pytest.mark.parametrize("text", [TEXT, TEXT.replace("old", "[MASK]").replace("key", "[MASK]")])
 def test_a_masked_model_without_one_mask_asks_for_the_position(text: str):
-    with pytest.raises(af.InputError, match=r"an output at each of \d+ positions.*position=0"):
+    with pytest.raises(af.InputError, match=r"position must be given: .*at every pos"):
         _ = blank_out(model_of("bert-mlm"), tokenizer(), text)
 
 
@@ -141,9 +141,10 @@ def test_a_mask_in_the_text_of_a_classifier_is_a_token_like_any_other():
     assert "position" not in found.settings
 
 
-def test_a_classifier_has_no_positions_to_ask():
-    with pytest.raises(af.InputError, match="takes no position; leave position out"):
-        _ = blank_out(model_of("bert"), tokenizer(), TEXT, position=0)
+@pytest.mark.parametrize("position", [-1, 0, N])
+def test_a_classifier_has_no_positions_to_ask(position: int):
+    with pytest.raises(af.InputError, match=r"position must be left out: BertFor.* one output for"):
+        _ = blank_out(model_of("bert"), tokenizer(), TEXT, position=position)
 
 
 @pytest.mark.parametrize("position", [-1, N])

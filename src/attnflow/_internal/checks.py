@@ -155,13 +155,16 @@ def as_int(value: object, name: str, *, least: int | None = None, most: int | No
     return number
 
 
-def as_fraction(value: object, name: str) -> float:
-    """Return a number in [0, 1) as a float.
+def as_float(value: object, name: str, interval: str = "[0, 1)") -> float:
+    """Return a number in an interval as a float.
 
-    >>> as_fraction(0.5, "residual")
-    0.5
+    >>> as_float(1, "learning_rate", "(0, inf)")
+    1.0
     """
-    real = isinstance(value, Real) and not isinstance(value, bool | np.bool)
-    if not real or not 0 <= cast("float", value) < 1:
-        raise InputError(f"{name} must be a number in [0, 1), got {value!r}")
-    return float(cast("float", value))
+    low, high = map(float, interval[1:-1].split(","))
+    number = cast("float", value)
+    if isinstance(value, Real) and not isinstance(value, bool | np.bool):
+        above = low < number if interval[0] == "(" else low <= number
+        if above and (number < high if interval[-1] == ")" else number <= high):
+            return float(number)
+    raise InputError(f"{name} must be a number in {interval}, got {value!r}")

@@ -36,6 +36,14 @@ def as_path(path: object) -> Path:
     raise InputError(f"expected the name of a file, got {path!r} ({type(path).__name__})")
 
 
+def check_is_folder(path: Path) -> None:
+    """Raise an InputError unless there is a folder at `path`."""
+    if not os.path.isdir(path):  # noqa: PTH112 (False for a name that is too long)
+        is_file = os.path.exists(path)  # noqa: PTH110
+        missing = f"the folder {path} does not exist; check the path"
+        raise InputError(f"expected a folder, got the file {path}" if is_file else missing)
+
+
 @contextmanager
 def atomic_file(
     path: PathLike, *, advice: str = "Choose a folder that exists and is writable"

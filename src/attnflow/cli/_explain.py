@@ -11,6 +11,7 @@ from attnflow.cli._loading import SHIPPED, explain_memory_errors, loaded_model, 
 from attnflow.cli._notes import print_note, print_sinks_note, print_unknown_note
 from attnflow.cli._options import number_or_name, wrong
 from attnflow.cli._texts import one_text
+from attnflow.edges import EDGES, check_edges
 from attnflow.evaluate import explain, explanation_document, unknown_words
 from attnflow.types import METHODS, Method
 
@@ -27,6 +28,12 @@ def explain_command(
     methods: Annotated[
         str, typer.Option(metavar="NAMES", help="Methods to compute, separated by commas.")
     ] = ",".join(METHODS),
+    edges: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help=f"What the edges of the graph weigh: {', '.join(EDGES)}."
+        ),
+    ] = "attention",
     target: options.Target = None,
     position: options.Position = None,
     replace: options.Replace = None,
@@ -46,7 +53,7 @@ def explain_command(
     """
     if (text is None) == (file is None):
         raise wrong("TEXT", "expected one of TEXT, - for standard input, and --file")
-    chosen = _methods(methods)
+    chosen, weights = _methods(methods), check_edges(edges, "--edges")
     given = one_text(text, file)
     load_settings = {"allow_pickle": allow_pickle, "remote_code": remote_code, "device": device}
     with loading("explaining", model) as progress, explain_memory_errors("a shorter text"):
@@ -58,6 +65,7 @@ def explain_command(
             layer=layer,
             query=query,
             methods=chosen,
+            edges=weights,
             target=number_or_name(target),
             position=position,
             replace=number_or_name(replace),

@@ -36,9 +36,10 @@ def _prediction(explanation: Explanation) -> list[str]:
     target = next(iter(explanation.importance.values())).settings.get("target_name")
     about = "" if target == label else f"; importance is for {printable(str(target))}"
     by = position_name(explanation.query, [*map(printable, explanation.tokens)])
+    edges = "" if explanation.edges == "attention" else f", edges {explanation.edges}"
     return [
         f"{best}   ({', '.join(probabilities.values())})",
-        f"Layer {explanation.layer}, from {by}{about}",
+        f"Layer {explanation.layer}, from {by}{edges}{about}",
     ]
 
 

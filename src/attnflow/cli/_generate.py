@@ -6,7 +6,10 @@ from typing import Annotated
 import typer
 
 from attnflow.cli._options import output_path, wrong
+from attnflow.errors import InputError
 from attnflow.types import random_attention
+
+_MAX_BYTES = 2**30  # of the weights. Chosen: over twice the attention of BERT-large for 512 tokens
 
 
 def generate(
@@ -32,6 +35,11 @@ def generate(
     names = tokens.split()
     if not names:
         raise wrong("--tokens", "expected at least one token, got none")
+    if (size := 4 * layers * heads * len(names) ** 2) > _MAX_BYTES:
+        raise InputError(
+            f"{layers} layers, {heads} heads and {len(names)} tokens need {size / 1e9:,.1f} GB of "
+            f"memory, expected at most {_MAX_BYTES / 1e9:.1f} GB. Choose smaller sizes"
+        )
     attention = random_attention(layers, heads, len(names), seed=seed, causal=causal, tokens=names)
     attention.save(out)
     typer.echo(

@@ -47,25 +47,27 @@ AsPublished: TypeAlias = Annotated[
     ),
 ]
 Models: TypeAlias = Annotated[
-    Path | None,
+    list[Path] | None,
     typer.Option(
-        metavar="FOLDER…",
+        metavar="FOLDER...",
         help="Folders of models, or one folder with a folder for each: the table is the mean ± "
         "standard deviation over models.",
     ),
 ]
-# The folders after the first one of --models.
-More: TypeAlias = Annotated[list[Path] | None, typer.Argument(hidden=True, metavar="")]
+More: TypeAlias = Annotated[
+    list[Path] | None,
+    typer.Argument(metavar="FOLDER", help="The folders after the first one of --models."),
+]
 
 
-def _model_paths(models: Path | None, more: list[Path] | None) -> tuple[Path, ...]:
+def _model_paths(models: list[Path] | None, more: list[Path] | None) -> tuple[Path, ...]:
     """Return the folders of models; one that contains folders of models stands for those."""
     if models is None:
         if more:
             raise wrong(str(more[0]), "unexpected argument; several folders go after --models")
         return ()
     paths: list[Path] = []
-    for path in (models, *(more or [])):
+    for path in (*models, *(more or [])):
         inside = [each for each in sorted(path.glob("*")) if paper.is_verb_number(each)]
         paths += inside if inside and not paper.is_verb_number(path) else [path]
     places = [path.resolve() for path in paths]  # links and relative paths may be one folder

@@ -69,22 +69,23 @@ class TableOptions:
         start = time.perf_counter()
         with loading("sentences") as progress:
             # All are loaded first: a folder without a model is an error before any work.
-            loaded = [paper.load(folder) for folder in self.models or (self.model,)]
+            folders = self.models or (self.model,)
+            loaded = [paper.load(folder) for folder in folders]
             sentences, description = sentences_of(
                 self.data, self.samples, self.seed, subject=subject
             )
             tables = [
                 compute(each.model, each.tokenizer, sentences, progress=progress) for each in loaded
             ]
-        model = SHIPPED if self.model is None else str(self.model)
+        names = [SHIPPED if folder is None else str(folder) for folder in folders]
         table = tables[0]
-        if self.models:
-            names = [str(folder) for folder in self.models]
-            model = ", ".join(names)
+        if len(names) > 1:
             table = paper.over_models(dict(zip(names, tables, strict=True)))
             description += f", mean ± standard deviation over {len(names)} models"
+        elif self.models:  # no deviation over models
+            description += ", one model: mean ± standard deviation over sentences"
         table = table.with_settings(
-            model=model,
+            model=", ".join(names),
             data="generated" if self.data is None else str(self.data),
             seed=self.seed,
         )

@@ -1,24 +1,25 @@
 """Texts that come as an argument, from the standard input or in a file."""
 
+import io
 import sys
 from pathlib import Path
+from typing import IO
 
+from attnflow._internal.files import open_regular
 from attnflow.cli._options import wrong
 from attnflow.errors import InputError
 
+_MAX_BYTES = 2**26  # of a text, or of a file of texts. Chosen: far more than a model reads
+
 
 def one_text(argument: str | None, file: Path | None) -> str:
-    """Return the text of a command: `argument`, or the content of standard input (-) or a file.
-
-    The last line break is removed, since editors and echo add it.
-    """
+    """Return the text of a command: `argument`, or the content of standard input (-) or a file."""
     if file is not None:
-        text, where = _content(file).removesuffix("\n"), str(file)
+        text, where = _content(file), str(file)
     elif argument == "-":
         where = "the standard input"
         # Python has no stdin where the shell closed it.
-        content = b"" if sys.stdin is None else sys.stdin.buffer.read()
-        text = _decoded(content, where).removesuffix("\n")
+        text = _decoded(io.BytesIO() if sys.stdin is None else sys.stdin.buffer, where)
     else:
         text, where = encodable(argument or "", option="TEXT"), "TEXT"
     if not text:
@@ -28,7 +29,7 @@ def one_text(argument: str | None, file: Path | None) -> str:
 
 def lines(file: Path) -> list[str]:
     """Return one text per line. An empty line is an error, since line n becomes file n."""
-    texts = _content(file).removesuffix("\n").split("\n")
+    texts = _content(file).split("\n")
     for number, text in enumerate(texts, start=1):
         if not text.strip():
             raise InputError(
@@ -48,19 +49,21 @@ def encodable(text: str, *, option: str) -> str:
 
 def _content(file: Path) -> str:
     try:
-        return _decoded(file.read_bytes(), str(file))
-    except FileNotFoundError as reason:
-        raise InputError(f"{file} does not exist. Check the path") from reason
+        with open_regular(file) as stream:
+            return _decoded(stream, str(file))
     except OSError as reason:
         raise InputError(f"{file} cannot be read: {reason.strerror}") from reason
 
 
-def _decoded(content: bytes, where: str) -> str:
-    """Return the text without a byte order mark, and with Python's line breaks."""
+def _decoded(stream: IO[bytes], where: str) -> str:
+    """Return the text without a byte order mark and the last line break, which editors add."""
+    content = stream.read(_MAX_BYTES + 1)
+    if len(content) > _MAX_BYTES:
+        raise InputError(f"{where}: expected at most {_MAX_BYTES} bytes of text. Pass a part of it")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as reason:
         raise InputError(
             f"{where} is not text in UTF-8 (byte {reason.start + 1}). Save it as UTF-8"
         ) from reason
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+    return text.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n")

@@ -25,7 +25,7 @@ from attnflow.paper import (
     generated_splits,
     train,
 )
-from attnflow.paper.training import CHECKPOINT, TEACHER
+from attnflow.paper.training import CHECKPOINT, MAX_SEED, TEACHER
 
 _SENTENCES = 4000  # generated without --data; chosen: two minutes, and a high accuracy
 
@@ -53,7 +53,7 @@ def verb_number(
     seed: Annotated[
         int,
         typer.Option(
-            min=0, max=2**32 - 1, help="Random seed of training; the splits do not depend on it."
+            min=0, max=MAX_SEED, help="Random seed of training; the splits do not depend on it."
         ),
     ] = 0,
     recipe: Annotated[

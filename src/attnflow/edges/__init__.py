@@ -7,6 +7,7 @@ Face: the extra `models`.
 
 from attnflow.edges._alti import alti
 from attnflow.edges._attention import attention
+from attnflow.edges._choose import EDGES, Edges, check_edges, edge_graph
 from attnflow.edges._effective import effective
 from attnflow.edges._gradient import gradient
 from attnflow.edges._layout import BlockLayout
@@ -15,6 +16,6 @@ from attnflow.edges._norms import norms
 from attnflow.edges._value_zeroing import value_zeroing
 
 __all__ = [
-    "BlockLayout", "alti", "attention", "effective", "gradient", "logit_contributions", "norms",
-    "value_zeroing",
+    "EDGES", "BlockLayout", "Edges", "alti", "attention", "check_edges", "edge_graph", "effective",
+    "gradient", "logit_contributions", "norms", "value_zeroing",
 ]  # fmt: skip

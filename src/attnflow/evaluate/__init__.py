@@ -6,10 +6,11 @@ Ranks need scipy: the extra `models`.
 from attnflow.evaluate._agreement import agreement, hits
 from attnflow.evaluate._explain import explain
 from attnflow.evaluate._explanation import Explanation, explanation_document, unknown_words
+from attnflow.evaluate._faithfulness import Faithfulness, faithfulness
 from attnflow.evaluate._spearman import dense_spearman, spearman
 from attnflow.types import LayerTable
 
 __all__ = [
-    "Explanation", "LayerTable", "agreement", "dense_spearman", "explain", "explanation_document",
-    "hits", "spearman", "unknown_words",
+    "Explanation", "Faithfulness", "LayerTable", "agreement", "dense_spearman", "explain",
+    "explanation_document", "faithfulness", "hits", "spearman", "unknown_words",
 ]  # fmt: skip

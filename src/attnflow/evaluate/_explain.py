@@ -7,13 +7,14 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from attnflow._internal import checks
+from attnflow.edges import Edges, check_edges, edge_graph
 from attnflow.errors import InputError, UnsupportedModelError
 from attnflow.evaluate._explanation import Explanation
 from attnflow.importance import importance_with_prediction
 from attnflow.methods import flow, raw, rollout
 from attnflow.models import attend
 from attnflow.models.inputs import checked_model, prepare
-from attnflow.types import METHODS, Attention, Method, TokenAttention
+from attnflow.types import METHODS, Attention, AttentionGraph, Method, TokenAttention
 
 if TYPE_CHECKING:
     from torch import nn
@@ -27,6 +28,7 @@ def explain(
     layer: int | None = None,
     query: int | None = None,
     methods: Sequence[Method] = METHODS,
+    edges: Edges = "attention",
     target: int | str | None = None,
     position: int | None = None,
     replace: Any = None,
@@ -50,6 +52,10 @@ def explain(
         language model, the last one for a causal classifier, else the first, where CLS stands.
     methods
         "raw", "rollout", "flow", or some of them.
+    edges
+        What the edges of the graph weigh: the name of a function of `attnflow.edges`. With other
+        edges than attention, raw scores are the rows of that graph, with what it measures of the
+        residual connection.
     target, position, replace, truncate, batch_size
         As for `attnflow.importance.blank_out`.
     threads
@@ -76,7 +82,7 @@ def explain(
     """
     if not isinstance(cast("object", text), str):
         raise InputError(f"text: explain takes one text, a str, got {type(text).__name__}")
-    chosen = _check_methods(methods)
+    chosen, edges = _check_methods(methods), check_edges(edges)
     inputs = prepare(checked_model(model), tokenizer, text, truncate=truncate)
     attention = attend(model, tokenizer, cast("Any", inputs))
     if not isinstance(attention, Attention):
@@ -109,9 +115,15 @@ def explain(
         read = last if attention.causal else 0
         query = read if prediction.position is None else prediction.position
     rows: dict[str, Any] = {"layers": [layer], "queries": [query]}
-    graph = functools.cache(attention.graph)  # heads are fused once, and not for raw attention
+
+    @functools.cache  # heads are fused once, and not for raw attention
+    def graph() -> AttentionGraph:
+        if edges == "attention":
+            return attention.graph()
+        return edge_graph(model, tokenizer, inputs, edges, target=target, position=position)
+
     compute: dict[Method, Callable[[], TokenAttention]] = {
-        "raw": lambda: raw(attention, **rows),
+        "raw": lambda: raw(attention if edges == "attention" else graph(), **rows),
         "rollout": lambda: rollout(graph(), **rows),
         "flow": lambda: flow(graph(), **rows, threads=threads),
     }
@@ -119,7 +131,7 @@ def explain(
     for done, method in enumerate(chosen, before + 1):
         scores[method] = compute[method]()
         report(done)
-    return Explanation(text, prediction, scores, importance, attention)
+    return Explanation(text, prediction, scores, importance, attention, edges)
 
 
 def _check_methods(methods: Sequence[Method]) -> tuple[Method, ...]:

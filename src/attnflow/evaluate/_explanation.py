@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from attnflow._internal.display import format_number
 from attnflow._internal.html_table import html_table
 from attnflow._internal.settings import thaw_settings
+from attnflow.edges import Edges
 from attnflow.evaluate._agreement import agreement
 from attnflow.importance import Prediction
 from attnflow.types import Attention, Importance, Method, TokenAttention
@@ -31,7 +32,9 @@ class Explanation:
     importance
         Importance by method, for the target.
     attention
-        The attention that the scores were computed from.
+        The attention of the model for the text.
+    edges
+        What the edges of the graph weigh that the scores were computed from.
     """
 
     text: str
@@ -39,6 +42,7 @@ class Explanation:
     scores: Mapping[Method, TokenAttention]
     importance: Mapping[str, Importance]
     attention: Attention
+    edges: Edges = "attention"
 
     @property
     def tokens(self) -> tuple[str, ...]:
@@ -79,7 +83,7 @@ class Explanation:
         """Return the settings of all results, by method."""
         results = {**self.scores, **self.importance}
         made = {name: thaw_settings(result.settings) for name, result in results.items()}
-        return {"layer": self.layer, "query": self.query, **made}
+        return {"layer": self.layer, "query": self.query, "edges": self.edges, **made}
 
     def __repr__(self) -> str:
         return f"Explanation({self.prediction!r}, tokens={len(self.tokens)}, layer={self.layer})"
@@ -90,7 +94,8 @@ class Explanation:
             [token, *(format_number(values[place]) for values in columns.values())]
             for place, token in enumerate(self.tokens)
         ]
-        caption = f"{self.prediction!r}, layer {self.layer}, query {self.query}"
+        edges = "" if self.edges == "attention" else f", edges {self.edges}"
+        caption = f"{self.prediction!r}, layer {self.layer}, query {self.query}{edges}"
         return html_table(caption, ["token", *columns], rows)
 
 

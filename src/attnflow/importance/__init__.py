@@ -15,6 +15,9 @@ from attnflow.types import Importance
 from attnflow.importance._with_prediction import (  # isort: skip
     importance_with_prediction as importance_with_prediction,
 )
+from attnflow.importance._without_tokens import (  # isort: skip
+    log_probabilities_without as log_probabilities_without,
+)
 
 __all__ = [
     "Importance", "Prediction", "blank_out", "input_gradient",

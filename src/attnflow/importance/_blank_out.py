@@ -60,8 +60,9 @@ def blank_out(
         (`config.blank_token_id`, which `attnflow train` may set), else "unk", as the paper says.
         Models that find padding by its id, such as RoBERTa, shift positions with "pad".
     score
-        "probability"; "logit"; or "difference", the probability minus that of the other class, with
-        more than two classes the most probable other class for the unchanged input.
+        "probability"; "log_probability"; "logit"; or "difference", the probability minus that of
+        the other class, with more than two classes the most probable other class for the unchanged
+        input.
     signed
         Keep the sign: positive if the token raises the score.
     position

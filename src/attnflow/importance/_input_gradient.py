@@ -62,8 +62,8 @@ def input_gradient(
     tokenizer, text, target, position, truncate
         As for `blank_out`; tensors may be embeddings (batch, position, width) in place of ids.
     score
-        "difference", "probability" or "logit" as for `blank_out`. With two classes the gradient of
-        the difference is twice that of the probability.
+        "difference", "probability", "log_probability" or "logit" as for `blank_out`. With two
+        classes the gradient of the difference is twice that of the probability.
     reduce
         How the gradient of a token becomes one number: "sum" over its dimensions as in the paper's
         code, "norm" for `sqrt(sum g²)`, "input" for `sum g · e`, gradient × input. By default the

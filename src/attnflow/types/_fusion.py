@@ -100,8 +100,8 @@ def edge_settings(
         )
     return EdgeSettings(
         heads=heads,
-        residual=checks.as_fraction(residual, "residual"),
-        discard_ratio=checks.as_fraction(discard_ratio, "discard_ratio"),
+        residual=checks.as_float(residual, "residual"),
+        discard_ratio=checks.as_float(discard_ratio, "discard_ratio"),
         without=_positions(without, n_tokens),
     )
 

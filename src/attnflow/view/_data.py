@@ -134,8 +134,8 @@ def _attention(attention: Attention | None, *, heads: object) -> dict[str, Any] 
     if attention is None:
         if heads == "all":
             raise InputError(
-                'heads="all" needs an Attention; in graphs and scores the heads are fused. Pass '
-                "the Attention, or leave heads out"
+                "heads must not be 'all': the page shows single heads of an Attention only; those "
+                "of an encoder-decoder, a graph or scores are fused"
             )
         return None
     graph = attention.graph(residual=0.0)
@@ -151,8 +151,8 @@ def _residual() -> float:
 def _with_heads(attention: Attention, *, heads: str | None) -> bool:
     if heads == "all" and attention.averaged:
         raise InputError(
-            'heads="all" needs every head, and this attention is the mean of the heads. Use '
-            'attend(…, heads="all")'
+            "heads must not be 'all': this attention is the mean of the heads. Keep every head "
+            "when you attend"
         )
     if heads is not None:
         return heads == "all"

@@ -86,7 +86,7 @@ def test_a_folder_without_the_files_says_which(folder: Path) -> None:
 
 
 def test_a_folder_that_is_not_there_is_an_input_error(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"does not exist; .*agr_50_mostcommon_10K"):
+    with pytest.raises(InputError, match=r"the folder .* does not exist; check the path"):
         _ = load_splits(tmp_path / "nowhere")
 
 
@@ -122,6 +122,12 @@ def test_the_splits_of_the_data_are_those_of_the_shipped_model(data_splits: Spli
         "test": 1241, "attractor_test": 6358, "wiki_test": 3314,
     }  # fmt: skip
     assert data_splits.malformed == ()
+
+
+def test_a_file_is_no_folder_of_data(tmp_path: Path) -> None:
+    (tmp_path / "data").touch()
+    with pytest.raises(InputError, match=r"expected a folder, got the file .*data$"):
+        _ = load_splits(tmp_path / "data")
 
 
 def test_a_folder_whose_name_is_too_long_is_not_there(tmp_path: Path) -> None:

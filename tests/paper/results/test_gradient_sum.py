@@ -60,6 +60,19 @@ def test_the_sum_is_zero_in_float64_in_models_with_layer_norm(family: str) -> No
     assert 0 < found.float32 < 1e-4
 
 
+def test_the_norm_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    reduced: list[str] = []
+
+    def counted(*arguments: Any, reduce: Any) -> Any:
+        reduced.append(reduce)
+        return input_gradient(*arguments, reduce=reduce)
+
+    monkeypatch.setattr("attnflow.paper.results._gradient_sum.input_gradient", counted)
+    shipped = paper.load()
+    _ = paper.gradient_sums(shipped.model, shipped.tokenizer, TEXTS[:1])
+    assert reduced == ["raw_sum", "raw_sum", "norm"]
+
+
 def test_the_sum_is_not_zero_without_layer_norm() -> None:
     _ = torch.manual_seed(0)
     found = paper.gradient_sums(WithoutNorm(), paper.load().tokenizer, TEXTS)

@@ -115,7 +115,7 @@ def test_tables_with_other_settings_are_not_averaged(
     [
         ("blank_out", {"reduce": "norm"}, "reduce='norm' has no meaning with measure 'blank_out'"),
         ("input_gradient", {"replace": "pad"}, "replace='pad' has no meaning with measure"),
-        ("blank_out", {"replace": "unk", "as_published": True}, "no meaning with as_published"),
+        ("blank_out", {"replace": "unk", "as_published": True}, "left out with as_published=True"),
     ],
 )
 def test_settings_without_effect_are_errors(

@@ -18,12 +18,12 @@ HISTORY = [EpochLog(n, 0.5, 0.9 + n / 1000, 0.2, 0.8, 60.0) for n in range(1, 51
 FILES = Splits(files=(DataFile("numpred.val", 14169, 2), DataFile("numpred.test.1", 52599)))
 
 
-def _card(splits: Splits, accuracies: Accuracies = ACCURACIES) -> str:
+def _card(splits: Splits, accuracies: Accuracies = ACCURACIES, *, bf16: bool = False) -> str:
     """Return the card, with one space between its words."""
     card = model_card(
         accuracies,
         splits,
-        Recipe(epochs=50, seed=7),
+        Recipe(epochs=50, seed=7, bf16=bf16),
         HISTORY,
         vocabulary_size=9649,
         weights_size=4_900_000,
@@ -51,6 +51,7 @@ def test_the_card_lists_low_accuracies_as_limits() -> None:
 def test_the_card_has_the_settings_and_the_data_of_training() -> None:
     text = _card(FILES)
     assert "train verb-number --data DIR --out FOLDER --seed 7 --epochs 50`: 50 epochs in" in text
+    assert "--out FOLDER --bf16 --seed 7 --epochs 50`" in _card(FILES, bf16=True)
     assert "minutes (threads: 1)." in text
     assert "| numpred.val | 14,169 | 2 |" in text
     assert "| numpred.test.1 | 52,599 | 0 |" in text

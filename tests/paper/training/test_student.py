@@ -14,7 +14,17 @@ import pytest
 import torch
 
 from attnflow import InputError
-from attnflow.paper import Mix, Recipe, TrainingResult, generated_splits, load, train
+from attnflow.paper import (
+    EpochLog,
+    Mix,
+    Recipe,
+    StepLog,
+    TrainingResult,
+    generated_splits,
+    load,
+    train,
+)
+from attnflow.paper.model import VerbNumberModel
 from attnflow.paper.training._dataset import TrainingData, batches
 from attnflow.paper.training._loop import TrainingModel, _regularization, new_state, run_epoch
 
@@ -241,15 +251,66 @@ def test_a_recipe_without_a_teacher_takes_none(complete: Path, tmp_path: Path) -
         _ = train(generated_splits(SENTENCES), tmp_path / "run", recipe=recipe, teacher=complete)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"attn_dropout": 1.0}, "attn_dropout must be at least 0 and below 1, got 1.0"),
-        ({"seed": 2**32}, "seed must be 0 to 4294967295, got 4294967296"),
-        ({"teacher_weight": 1.5}, "teacher_weight must be from 0 to 1, got 1.5"),
-        ({"visible_padding": -1}, "visible_padding must be 0 or more, got -1"),
-    ],
-)
-def test_impossible_settings_are_errors(change: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        _ = Recipe(**change)
+# ---- bfloat16 -------------------------------------------------------------------------------
+
+
+def test_in_bfloat16_products_are_coarse_and_losses_weights_and_gradients_are_float32(
+    data: TrainingData, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[torch.Tensor] = []
+    losses, hidden = TrainingModel.losses, VerbNumberModel.hidden
+
+    def kept(self: TrainingModel, *arguments: Any) -> Any:
+        result = losses(self, *arguments)
+        found.extend(result[:2])
+        return result
+
+    products: set[torch.dtype] = set()
+
+    def watched(self: VerbNumberModel, *arguments: Any) -> torch.Tensor:
+        projection = cast("Any", self.blocks[0]).mlp.c_fc
+        hook = projection.register_forward_hook(lambda *call: products.add(call[2].dtype))
+        result = hidden(self, *arguments)
+        hook.remove()
+        return result
+
+    monkeypatch.setattr(TrainingModel, "losses", kept)
+    monkeypatch.setattr(VerbNumberModel, "hidden", watched)
+    recipe = replace(STUDENT, epochs=1, bf16=True, mask_prob=0.3, mlm_weight=0.1)
+    state = new_state(data, recipe)
+    _ = run_epoch(state, lambda _: None)
+    assert products == {torch.bfloat16}
+    assert len(found) > 2
+    assert {loss.dtype for loss in found} == {torch.float32}
+    parameters = list(state.model.parameters())
+    assert {p.dtype for p in parameters} == {torch.float32}
+    assert {p.grad.dtype for p in parameters if p.grad is not None} == {torch.float32}
+
+
+@pytest.mark.parametrize("stop", ["after an epoch", "within an epoch"])
+def test_a_student_in_bfloat16_trains_and_resumes_to_the_same_weights(
+    student: Path, complete: Path, tmp_path: Path, stop: str
+) -> None:
+    splits, recipe = generated_splits(SENTENCES), replace(STUDENT, bf16=True)
+
+    def interrupt(log: EpochLog | StepLog) -> None:
+        if isinstance(log, EpochLog) or log.step == 2:
+            signal.raise_signal(signal.SIGINT)
+
+    settings: dict[str, Any] = {"recipe": recipe, "teacher": complete, "threads": 1}
+    result = train(splits, tmp_path / "whole", **settings)
+    losses = [epoch.loss for epoch in result.epochs]
+    assert losses[1] < losses[0]
+    on = "on_epoch" if stop == "after an epoch" else "on_step"
+    with pytest.raises(KeyboardInterrupt):
+        _ = train(splits, tmp_path / "parts", **settings, **{on: interrupt})
+    _ = train(splits, tmp_path / "parts", **settings)
+    files = [folder / "model.safetensors" for folder in (tmp_path / "parts", tmp_path / "whole")]
+    assert files[0].read_bytes() == files[1].read_bytes()
+    assert files[0].read_bytes() != (student / "model.safetensors").read_bytes()
+
+
+def test_a_run_in_float32_is_not_resumed_in_bfloat16(student: Path, complete: Path) -> None:
+    recipe = replace(STUDENT, bf16=True)
+    with pytest.raises(InputError, match="bf16 was False, got True"):
+        _ = train(generated_splits(SENTENCES), student, recipe=recipe, teacher=complete, threads=1)

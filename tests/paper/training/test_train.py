@@ -1,13 +1,16 @@
 """Training: what a run writes, and that a stopped and resumed run equals an uninterrupted one."""
 
+import math
+import re
 import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -219,11 +222,56 @@ def test_no_sentences_are_an_input_error(tmp_path: Path) -> None:
         ({"epochs": 1.5}, "epochs must be an integer, got 1.5"),
         ({"batch_size": "8"}, "batch_size must be an integer, got '8'"),
         ({"seed": -1}, "seed must be 0 to 4294967295, got -1"),
+        ({"seed": 2**32}, "seed must be 0 to 4294967295, got 4294967296"),
+        ({"visible_padding": -1}, "visible_padding must be 0 or more, got -1"),
+        ({"warmup_steps": 0.5}, "warmup_steps must be an integer, got 0.5"),
+        ({"learning_rate": 0.0}, "learning_rate must be a number in (0, inf), got 0.0"),
+        ({"learning_rate": math.inf}, "learning_rate must be a number in (0, inf), got inf"),
+        ({"learning_rate": "1e-3"}, "learning_rate must be a number in (0, inf), got '1e-3'"),
+        ({"embedding_std": -1}, "embedding_std must be a number in (0, inf), got -1"),
+        ({"init_std": 0}, "init_std must be a number in (0, inf), got 0"),
+        ({"embedding_std": None}, "embedding_std must be a number in (0, inf), got None"),
+        ({"weight_decay": -0.1}, "weight_decay must be a number in [0, inf), got -0.1"),
+        ({"l2_penalty": math.nan}, "l2_penalty must be a number in [0, inf), got nan"),
+        ({"mlm_weight": True}, "mlm_weight must be a number in [0, inf), got True"),
+        ({"attn_dropout": 1.0}, "attn_dropout must be a number in [0, 1), got 1.0"),
+        ({"cooldown_ratio": 1.01}, "cooldown_ratio must be a number in [0, 1], got 1.01"),
+        ({"label_smoothing": -1}, "label_smoothing must be a number in [0, 1], got -1"),
+        ({"teacher_weight": 1.5}, "teacher_weight must be a number in [0, 1], got 1.5"),
+        ({"mask_prob": 2}, "mask_prob must be a number in [0, 1], got 2"),
+        ({"ema_decay": 1.1}, "ema_decay must be a number in [0, 1], got 1.1"),
+        ({"bf16": "yes"}, "bf16 must be a bool, got 'yes'"),
+        ({"mix": 0.5}, "mix must be of type Mix, got 0.5"),
+        ({"augmentation": {}}, "augmentation must be of type Augmentation, got {}"),
     ],
 )
 def test_an_impossible_recipe_is_an_input_error(setting: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(InputError, match=re.escape(message)):
         _ = Recipe(**setting)
+
+
+def test_every_number_and_flag_of_a_recipe_is_checked() -> None:
+    names = [item.name for item in fields(Recipe)]
+    assert len(names) == 23
+    for name in names:
+        with pytest.raises(InputError, match=f"{name} must be "):
+            _ = Recipe(**{name: "x"})
+
+
+@pytest.mark.parametrize("kind", [Mix, Augmentation])
+def test_impossible_shares_and_probabilities_are_input_errors(kind: type[Any]) -> None:
+    names = [item.name for item in fields(kind)]
+    assert len(names) in (4, 5)
+    for name in names:
+        for value in (-1, "x", math.nan):
+            with pytest.raises(InputError, match=f"{name} must be "):
+                _ = kind(**{name: value})
+
+
+def test_the_ends_of_a_range_and_numbers_of_numpy_are_settings() -> None:
+    ends = dict.fromkeys(("weight_decay", "attn_dropout", "cooldown_ratio", "warmup_steps"), 0)
+    recipe = Recipe(**ends, ema_decay=1, init_std=None, learning_rate=np.float32(0.5))
+    assert recipe.to_dict()["learning_rate"] == 0.5
 
 
 @pytest.mark.parametrize("threads", [0, 10**6, "x"])

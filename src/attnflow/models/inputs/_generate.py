@@ -113,8 +113,8 @@ def _generate_method(model: nn.Module) -> Any:
     can = getattr(model, "can_generate", None)
     if can is None or not can():
         raise UnsupportedModelError(
-            f"{type(model).__name__} cannot generate. Use a model with a language model head, such "
-            "as AutoModelForCausalLM loads, or leave generate out"
+            f"generate needs a language model head, such as AutoModelForCausalLM loads, and "
+            f"{type(model).__name__} has none"
         )
     return cast("Any", model).generate
 

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+from attnflow._internal import checks
 from attnflow.errors import InputError, UnsupportedModelError
 from attnflow.models.capture import evaluation_mode, explain_failure, force_eager
 from attnflow.models.inputs import accepts, is_pretrained
@@ -52,10 +53,9 @@ def read_output(
     logits = _logits_of(model, output)
     name = type(model).__name__
     if logits.ndim == 2 and len(logits) == len(inputs):
-        if inputs[0].position_given:
+        if inputs[0].given is not None:
             raise InputError(
-                f"{name} gives one output for the complete input, so it takes no position; leave "
-                "position out"
+                f"position must be left out: {name} gives one output for the complete input"
             )
         return Logits(logits, per_position=False)
     if logits.ndim != 3 or len(logits) != len(inputs):
@@ -63,11 +63,15 @@ def read_output(
             f"{name}: expected logits of shape (batch, class) or (batch, position, class) for "
             f"{len(inputs)} inputs, got {tuple(logits.shape)}"
         )
-    if any(item.read_at is None for item in inputs):
+    for item in inputs:
+        if item.read_at is not None:
+            continue
+        last = (logits.shape[1] if item.decodes else len(item.kept)) - 1
+        if item.given is not None:
+            _ = checks.as_int(item.given, "position", least=0, most=last)
         raise InputError(
-            f"{name} gives an output at each of {logits.shape[1]} positions, and the input has no "
-            "mask token, or several, so which output is read is unknown. Put one mask token into "
-            "the text, or choose a position: position=0"
+            f"position must be given: {name} gives an output at every position, and the text has "
+            f"no mask token, or several. Choose one from 0 to {last}, or put in one mask token"
         )
     cut = "logits_to_keep" in fields  # the first of these is the one that is read
     places = [0 if cut else cast("int", item.read_at) for item in inputs]

@@ -3,6 +3,8 @@
 probability
     `p(t)`, the probability of the target t: softmax over all classes, or the sigmoid of its own
     logit if the model's classes are independent (multi-label).
+log_probability
+    `log p(t)`, computed from logits, so that it is exact for small probabilities.
 logit
     `z(t)`, the logit of the target.
 difference
@@ -26,7 +28,7 @@ from attnflow.models.scoring._target import Classes, OneTarget, Target, targets_
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-Score: TypeAlias = Literal["probability", "logit", "difference"]
+Score: TypeAlias = Literal["probability", "log_probability", "logit", "difference"]
 T = TypeVar("T")
 
 
@@ -126,6 +128,11 @@ class Scorer:
         rows = torch.arange(len(targets), device=values.device)
         if self.score == "logit":
             return values[rows, list(targets)]
+        if self.score == "log_probability":
+            log = torch.nn.functional
+            independent = independent_classes(self.model)
+            p = log.logsigmoid(values) if independent else log.log_softmax(values, dim=-1)
+            return p[rows, list(targets)]
         p = self.probabilities(values)
         if self.score == "probability":
             return p[rows, list(targets)]

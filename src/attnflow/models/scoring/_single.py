@@ -46,7 +46,7 @@ class SingleInput:
     text: str  # empty for tensors
     # The position whose logits are read if the model has logits at every position; None: unknown.
     read_at: int | None
-    position_given: bool  # whether the caller chose it
+    given: int | None  # the position that the caller chose
 
     @property
     def ids(self) -> Tensor:
@@ -182,8 +182,7 @@ def _read(
     if read_at is not None and keeps and "logits_to_keep" not in fields:
         # From there on only: logits of a vocabulary at every position take much memory.
         fields = {**fields, "logits_to_keep": ids.shape[1] - read_at}
-    given = position is not None
-    return SingleInput(fields, main, kept, tokens, origin, source.text, read_at, given)
+    return SingleInput(fields, main, kept, tokens, origin, source.text, read_at, position)
 
 
 def _read_at(
@@ -198,7 +197,9 @@ def _read_at(
     decoder = fields.get("decoder_input_ids")
     places = kept if decoder is None else tuple(range(decoder.shape[1]))
     if position is not None:
-        return places[checks.as_int(position, "position", least=0, most=len(places) - 1)]
+        number = checks.as_int(position, "position")
+        # Another one is an error once the model is known to have an output at every position.
+        return places[number] if 0 <= number < len(places) else None
     if decoder is not None:
         return places[-1]
     inner = None if tokenizer is None else inner_tokenizer(tokenizer)

@@ -116,7 +116,7 @@ def rollout_segments(
     [TokenAttention('rollout', layers=3, queries=1, tokens=4)]
     """
     model = checked_model(model)
-    share = checks.as_fraction(residual, "residual")
+    share = checks.as_float(residual, "residual")
     joined, checked, nested = _prompts(text, segments)
     inputs = prepare(model, tokenizer, joined, text_target=text_target, truncate=truncate)
     accumulator = RolloutAccumulator(

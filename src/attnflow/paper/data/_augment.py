@@ -2,8 +2,9 @@
 
 import random
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
+from attnflow._internal import checks
 from attnflow.paper.data._nouns import Nouns, word_set
 from attnflow.paper.data._prefix import PLURAL, SINGULAR, Prefix
 
@@ -83,6 +84,10 @@ class Augmentation:
     swap_noun_prob: float = 0.15
     prepend_prob: float = 0.3
     truncate_prob: float = 0.2
+
+    def __post_init__(self) -> None:
+        for item in fields(self):
+            _ = checks.as_float(getattr(self, item.name), item.name, "[0, 1]")
 
 
 def augment(

@@ -5,12 +5,11 @@ same split in every file and on every machine.
 """
 
 import hashlib
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from attnflow._internal.files import PathLike, as_path
+from attnflow._internal.files import PathLike, as_path, check_is_folder
 from attnflow.errors import InputError
 from attnflow.paper.data._generate import generate
 from attnflow.paper.data._prefix import Prefix
@@ -99,19 +98,17 @@ def load_splits(folder: PathLike, *, seed: int = 0) -> Splits:
         Another seed gives other splits. The shipped model was trained on those of seed 0.
     """
     folder = as_path(folder)
+    check_is_folder(folder)
     for name in CORPUS:
-        if _exists(folder / name):
+        if (folder / name).exists():
             corpus = read_corpus(folder / name)
             return _assemble(_natural_splits(corpus.prefixes, seed), (corpus,))
     numpred, wiki = folder / "linzen", folder / "linzen-sentences"
     paths = [numpred / "numpred.val", *(numpred / f"numpred.test.{k}" for k in _ATTRACTORS)]
     paths += [wiki / "wiki-dev.txt", wiki / "wiki-test.txt"]
-    if missing := [str(path.relative_to(folder)) for path in paths if not _exists(path)]:
-        is_folder = os.path.isdir(folder)  # noqa: PTH112 (False for a name that is too long)
-        missing_folder = "is a file" if _exists(folder) else "does not exist"
-        problem = "lacks" if is_folder else f"{missing_folder}; expected a folder with"
+    if missing := [str(path.relative_to(folder)) for path in paths if not path.exists()]:
         raise InputError(
-            f"the folder {folder} {problem} {', '.join(missing)}. The alternative is the authors' "
+            f"the folder {folder} lacks {', '.join(missing)}. The alternative is the authors' "
             f"complete file, {CORPUS[0]} or {CORPUS[1]}"
         )
     natural, dev, wiki_test = read_numpred(paths[0]), *map(read_sentences, paths[6:])
@@ -193,7 +190,3 @@ def _distinct(prefixes: Iterable[Prefix]) -> list[Prefix]:
         first = found.get(prefix.words)
         found[prefix.words] = prefix if first is None else replace(first, count=first.count + 1)
     return list(found.values())
-
-
-def _exists(path: Path) -> bool:
-    return os.path.exists(path)  # noqa: PTH110 (False for a name that is too long)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from attnflow._internal.files import PathLike, as_path, parse_json
+from attnflow._internal.files import PathLike, as_path, check_is_folder, parse_json
 from attnflow._internal.optional import require
 from attnflow.errors import InputError
 from attnflow.models import Loaded
@@ -98,13 +97,12 @@ def _json(content: object, *, indent: int) -> bytes:
 
 
 def _check_files(folder: Path) -> None:
-    if not os.path.isdir(folder):  # noqa: PTH112 (False for a name that is too long)
+    if folder == SHIPPED and not folder.is_dir():
         raise InputError(
             "this installation has no verb-number model; train one with attnflow train "
             "verb-number and pass its folder"
-            if folder == SHIPPED
-            else f"{_problem(folder)}; check the path"
         )
+    check_is_folder(folder)
     names = sorted(path.name for path in folder.iterdir())
     if missing := [name for name in (CONFIG, WORDS, WEIGHTS) if name not in names]:
         shown = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
@@ -112,12 +110,6 @@ def _check_files(folder: Path) -> None:
             f"the folder {folder} is not a verb-number model: it lacks {', '.join(missing)} and "
             f"contains {shown or 'nothing'}. Pass a folder that attnflow train verb-number wrote"
         )
-
-
-def _problem(path: Path) -> str:
-    if os.path.exists(path):  # noqa: PTH110 (False for a name that is too long)
-        return f"expected a folder, got the file {path}"
-    return f"the folder {path} does not exist"
 
 
 def _read_json(path: Path) -> Any:

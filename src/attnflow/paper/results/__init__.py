@@ -12,6 +12,7 @@ from attnflow.paper.results._tables import (
     TABLE_1,
     TABLE_2,
     agreement_table,
+    agreement_tables,
     over_models,
     sample,
     subject_table,
@@ -19,6 +20,6 @@ from attnflow.paper.results._tables import (
 
 __all__ = [
     "FIGURE_4", "TABLE_1", "TABLE_2", "GradientSums", "PaperFigure", "PronounResolution",
-    "PronounSentence", "agreement_table", "figure_1", "figure_2", "figure_3", "figure_4",
-    "gradient_sums", "over_models", "resolve", "sample", "subject_table",
+    "PronounSentence", "agreement_table", "agreement_tables", "figure_1", "figure_2", "figure_3",
+    "figure_4", "gradient_sums", "over_models", "resolve", "sample", "subject_table",
 ]  # fmt: skip

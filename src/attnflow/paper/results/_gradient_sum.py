@@ -74,22 +74,20 @@ def gradient_sums(model: nn.Module, tokenizer: Any, texts: Sequence[str]) -> Gra
         raise InputError("expected at least one text, got none")
     texts = list(texts)
     # The rounding of each precision is that of the whole computation, not of the sum alone.
-    exact, exact_norms = _sums_and_norms(copy.deepcopy(model).double(), tokenizer, texts)
-    sums, norms = _sums_and_norms(copy.deepcopy(model).float(), tokenizer, texts)
+    double, single = copy.deepcopy(model).double(), copy.deepcopy(model).float()
+    exact, sums, norms = (
+        [item.values for item in input_gradient(each, tokenizer, texts, reduce=reduce)]
+        for each, reduce in ((double, "raw_sum"), (single, "raw_sum"), (single, "norm"))
+    )
     correlations = [float(spearman(x, y)) for x, y in zip(sums, norms, strict=True)]
     defined = [value for value in correlations if not np.isnan(value)]
     return GradientSums(
         len(texts),
         sum(map(len, sums)),
-        _largest_ratio(exact, exact_norms),
+        _largest_ratio(exact, norms),
         _largest_ratio(sums, norms),
         float(np.mean(defined)) if defined else float("nan"),
     )
-
-
-def _sums_and_norms(model: nn.Module, tokenizer: Any, texts: list[str]) -> list[list[Any]]:
-    found = [input_gradient(model, tokenizer, texts, reduce=name) for name in ("raw_sum", "norm")]
-    return [[item.values for item in items] for items in found]
 
 
 def _largest_ratio(sums: Sequence[Any], norms: Sequence[Any]) -> float:

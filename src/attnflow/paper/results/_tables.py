@@ -134,51 +134,103 @@ def agreement_table(
     >>> paper.agreement_table(shipped.model, shipped.tokenizer, paper.generate(5), "blank_out")
     LayerTable(texts=5, rows=('raw', 'rollout', 'flow'), layers=(1, 2, 3, 4, 5, 6))
     """
-    if measure not in _MEASURES:
-        raise InputError(f"measure must be one of {', '.join(_MEASURES)}, got {measure!r}")
-    clock = _Clock()
     given = {"replace": replace, "reduce": reduce}
-    settings: dict[str, Any] = dict((_AS_PUBLISHED if as_published else _DEFAULTS)[measure])
-    for name, value in given.items():
-        if value is not None and (as_published or name not in settings):
-            reason = "as_published" if as_published else f"measure {measure!r}"
-            raise InputError(f"{name}={value!r} has no meaning with {reason}; leave it out")
-    settings = {name: given[name] or value for name, value in settings.items()}
+    own = {name: value for name, value in given.items() if value is not None}
+    passes: Any = {"as_published": as_published, "progress": progress}
+    return agreement_tables(model, tokenizer, prefixes, {measure: own}, **passes)[measure]
+
+
+def agreement_tables(
+    model: nn.Module,
+    tokenizer: Any,
+    prefixes: Sequence[Prefix],
+    measures: Mapping[Measure, Mapping[str, Any]],
+    *,
+    as_published: bool = False,
+    progress: Progress | None = None,
+) -> dict[Measure, LayerTable]:
+    """Return `agreement_table` of several measures; attention and its scores are computed once.
+
+    Parameters
+    ----------
+    model, tokenizer, prefixes, as_published, progress
+        As for `agreement_table`.
+    measures
+        "blank_out" and "input_gradient", or one of them, each with its settings `replace` or
+        `reduce`; empty for the defaults.
+
+    Examples
+    --------
+    >>> from attnflow import paper
+    >>> shipped = paper.load()
+    >>> both = {"blank_out": {}, "input_gradient": {}}
+    >>> [*paper.agreement_tables(shipped.model, shipped.tokenizer, paper.generate(5), both)]
+    ['blank_out', 'input_gradient']
+    """
+    settings: dict[Measure, dict[str, Any]] = {
+        measure: _measure_settings(measure, given, as_published=as_published)
+        for measure, given in measures.items()
+    }
+    clock = _Clock()
     correlation = dense_spearman if as_published else spearman
-    made: dict[str, Any] = {}
-    values: dict[int, Any] = {}
+    made: dict[Measure, dict[str, Any]] = {}
+    values: dict[Measure, dict[int, Any]] = {measure: {} for measure in settings}
     n_layers = 0
 
-    def compare(indices: list[int], found: list[Attention], importance: list[Importance]) -> None:
-        for index, by_method, item in zip(indices, _scores(found, clock), importance, strict=True):
+    def compare(
+        indices: list[int], found: list[Attention], importance: dict[Measure, list[Importance]]
+    ) -> None:
+        for row, (index, by_method) in enumerate(zip(indices, _scores(found, clock), strict=True)):
             with clock.measure("correlation"):
                 # One call for all methods and layers: ranking has a cost per call.
                 stacked = np.array([t.scores[:, 0] for t in by_method])
-                values[index] = correlation(stacked, item.values)
+                for measure, items in importance.items():
+                    values[measure][index] = correlation(stacked, items[row].values)
 
     # One core compares a batch while the model runs the next one.
     with ThreadPoolExecutor(1) as worker:
         compared = worker.submit(lambda: None)
         for indices, batch in _batches(prefixes, progress):
-            importance = _importance(model, tokenizer, batch, measure, clock, settings)
+            importance: dict[Measure, list[Importance]] = {
+                measure: _importance(model, tokenizer, batch, measure, clock, own)
+                for measure, own in settings.items()
+            }
             found = _attention(model, tokenizer, batch, clock)
-            made, n_layers = dict(importance[0].settings), found[0].n_layers  # of all sentences
+            made = {measure: dict(items[0].settings) for measure, items in importance.items()}
+            n_layers = found[0].n_layers  # settings and layers are those of all sentences
             compared.result()  # an error there ends the work here
             compared = worker.submit(compare, indices, found, importance)
         compared.result()
-    return LayerTable(
-        [values[index] for index in range(len(prefixes))],
-        METHODS,
-        range(1, n_layers + 1),
-        [prefix.text for prefix in prefixes],
-        settings={
-            "measure": measure,
-            **{name: made[name] for name in _REPORTED if name in made},
-            "correlation": correlation.__name__,
-            **_GRAPH,
-            "seconds": clock.seconds,
-        },
-    )
+    return {
+        measure: LayerTable(
+            [by_index[index] for index in range(len(prefixes))],
+            METHODS,
+            range(1, n_layers + 1),
+            [prefix.text for prefix in prefixes],
+            settings={
+                "measure": measure,
+                **{name: made[measure][name] for name in _REPORTED if name in made[measure]},
+                "correlation": correlation.__name__,
+                **_GRAPH,
+                "seconds": clock.seconds,
+            },
+        )
+        for measure, by_index in values.items()
+    }
+
+
+def _measure_settings(
+    measure: Measure, given: Mapping[str, Any], *, as_published: bool
+) -> dict[str, Any]:
+    """Return the settings of a measure, the given ones or the defaults."""
+    if measure not in _MEASURES:
+        raise InputError(f"measure must be one of {', '.join(_MEASURES)}, got {measure!r}")
+    settings: dict[str, Any] = dict((_AS_PUBLISHED if as_published else _DEFAULTS)[measure])
+    for name, value in given.items():
+        if as_published or name not in settings:
+            reason = "as_published=True" if as_published else f"measure {measure!r}"
+            raise InputError(f"{name} must be left out with {reason}, got {value!r}")
+    return {**settings, **given}
 
 
 def over_models(tables: Mapping[str, LayerTable]) -> LayerTable:

@@ -182,6 +182,7 @@ def _training_section(
     usual = Recipe() if teacher else ACCURATE_RECIPE
     if recipe.attn_dropout != usual.attn_dropout:
         name += f" --attention-dropout {recipe.attn_dropout:g}"
+    name += " --bf16" if recipe.bf16 else ""
     losses = [_DISTILLATION.format(teacher=teacher, labels=labels)] if teacher else []
     losses += [_MLM] if recipe.mlm_weight else []
     text = _TRAINING.format(

@@ -7,7 +7,7 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from attnflow._internal.files import atomic_file
+from attnflow._internal.files import atomic_file, check_is_folder
 from attnflow.errors import InputError
 from attnflow.paper.model import CONFIG, WEIGHTS, WORDS
 
@@ -40,8 +40,7 @@ def check_folder(folder: Path) -> None:
         if not parent.is_dir():
             raise InputError(f"{folder} cannot be a folder: {parent} is a file")
         return
-    if not folder.is_dir():
-        raise InputError(f"expected a folder, got the file {folder}")
+    check_is_folder(folder)
     names = {path.name for path in folder.iterdir() if not _is_draft(path.name)} - {_LOCK}
     if (folder / TEACHER / CHECKPOINT).exists():
         names -= {TEACHER}

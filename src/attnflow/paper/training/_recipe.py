@@ -10,7 +10,18 @@ from attnflow._internal import checks
 from attnflow.errors import InputError
 from attnflow.paper.data import Augmentation
 
-_MAX_SEED = 2**32 - 1  # the seed of an epoch, computed from it, is an integer of 64 bits
+MAX_SEED = 2**32 - 1  # the seed of an epoch, computed from it, is an integer of 64 bits
+# The least and the most of integers, and the interval of other numbers.
+_INTEGERS = {
+    "seed": (0, MAX_SEED), "epochs": (1, None), "batch_size": (1, None), "warmup_steps": (0, None),
+    "visible_padding": (0, None),
+}  # fmt: skip
+_INTERVALS = {
+    "(0, inf)": "learning_rate init_std embedding_std",
+    "[0, inf)": "weight_decay l2_penalty mlm_weight",
+    "[0, 1)": "attn_dropout resid_dropout embd_dropout",
+    "[0, 1]": "cooldown_ratio label_smoothing teacher_weight mask_prob ema_decay",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +46,11 @@ class Mix:
     inner: float = 0.5
     attractors: float = 0.2
     generated: int = 1000
+
+    def __post_init__(self) -> None:
+        for name in ("natural", "inner", "attractors"):
+            _ = checks.as_float(getattr(self, name), name, "[0, inf)")
+        _ = checks.as_int(self.generated, "generated", least=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,25 +136,26 @@ class Recipe:
     augmentation: Augmentation = field(default_factory=Augmentation)
 
     def __post_init__(self) -> None:
-        for name, lowest in (("seed", 0), ("epochs", 1), ("batch_size", 1), ("visible_padding", 0)):
-            most = _MAX_SEED if name == "seed" else None
-            _ = checks.as_int(getattr(self, name), name, least=lowest, most=most)
-        for name in ("attn_dropout", "resid_dropout", "embd_dropout"):
-            value = getattr(self, name)
-            if not 0 <= value < 1:
-                raise InputError(f"{name} must be at least 0 and below 1, got {value}")
+        for name, (least, most) in _INTEGERS.items():
+            _ = checks.as_int(getattr(self, name), name, least=least, most=most)
+        for interval, names in _INTERVALS.items():
+            for name in names.split():
+                if name != "init_std" or self.init_std is not None:
+                    _ = checks.as_float(getattr(self, name), name, interval)
+        _ = checks.as_bool(self.bf16, "bf16")
+        for name, kind in (("mix", Mix), ("augmentation", Augmentation)):
+            if not isinstance(value := getattr(self, name), kind):
+                raise InputError(f"{name} must be of type {kind.__name__}, got {value!r}")
         ramp: Any = self.regularization_ramp
         numbers = isinstance(ramp, tuple) and all(type(share) in (int, float) for share in ramp)
         if not (numbers and len(ramp) == 2 and 0 <= ramp[0] <= ramp[1] <= 1):
             raise InputError(
                 f"regularization_ramp must be two numbers, 0 <= start <= end <= 1, got {ramp!r}"
             )
-        if not 0 <= self.teacher_weight <= 1:
-            raise InputError(f"teacher_weight must be from 0 to 1, got {self.teacher_weight}")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as JSON values."""
-        return json.loads(json.dumps(asdict(self)))
+        return json.loads(json.dumps(asdict(self), default=float))
 
 
 # Little dropout, no teacher, masked language modelling: a more accurate model.

@@ -113,7 +113,7 @@ def train(
             f"{len(splits.validation)}. Pass more data"
         )
     if teacher is not None and not recipe.teacher_weight:
-        raise InputError("this recipe has no teacher (teacher_weight 0); leave teacher out")
+        raise InputError("teacher must be left out: this recipe has no teacher (teacher_weight 0)")
     check_folder(folder)
     loaded = None if teacher is None else load(teacher)  # before anything is written
     with _torch_threads(threads) as count, locked_folder(folder):
