@@ -14,7 +14,9 @@ from attnflow.paper.model._model import VerbNumberConfig, VerbNumberModel
 
 hf: Any = transformers  # its configurations say little about what they take
 # Without the types of one text or several, which tests choose by parameters.
-METHODS: dict[str, Any] = {name: getattr(edges, name) for name in edges.__all__ if name.islower()}
+METHODS: dict[str, Any] = {
+    name: getattr(edges, name) for name in (*edges.EDGES, "logit_contributions")
+}
 attention, effective, gradient = (METHODS[n] for n in ("attention", "effective", "gradient"))
 norms, alti, value_zeroing = (METHODS[name] for name in ("norms", "alti", "value_zeroing"))
 logit_contributions = METHODS["logit_contributions"]

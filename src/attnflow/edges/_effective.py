@@ -91,7 +91,7 @@ def effective(
     >>> g.settings["equals_attention"]
     True
     """
-    residual = checks.as_fraction(residual, "residual")
+    residual = checks.as_float(residual, "residual")
 
     def compute(model: nn.Module, inputs: Inputs) -> AttentionGraph:
         found = _capture(model, inputs, layout or known_layout(model))

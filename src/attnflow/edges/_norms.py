@@ -80,7 +80,7 @@ def norms(
     AttentionGraph(layers=6, nodes=7)
     """
     if residual is not None:
-        residual = checks.as_fraction(residual, "residual")
+        residual = checks.as_float(residual, "residual")
 
     def compute(model: nn.Module, inputs: Inputs) -> AttentionGraph:
         blocks = capture_blocks(model, inputs, layout_of(model, layout))

@@ -22,7 +22,7 @@ def target_scorer(
         return Scorer.of(model, tokenizer, inputs, "logit", target, position=position)
     # Images, audio, and plain modules with another batch axis than the first: no tokens are known
     # before the pass, and classifiers have no position to read.
-    item = SingleInput(dict(inputs.forward), main, (), (), None, "", None, position is not None)
+    item = SingleInput(dict(inputs.forward), main, (), (), None, "", None, position)
     return Scorer(model, tokenizer, [item], single=True, score="logit", targets=(target,))
 
 
