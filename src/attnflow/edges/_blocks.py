@@ -222,12 +222,28 @@ def first_tensor(args: Any, kwargs: dict[str, Any]) -> Tensor:
 
 
 def _block(model: nn.Module, layout: BlockLayout, found: _Records, number: int) -> Block:
+    """Return a block of the pass; an error if it is not as the layout describes."""
+    try:
+        block = _assembled(layout, found, number)
+        inner = found.attention_inputs[number], found.norm_outputs[number]
+        problem = _problem(model, block, *inner)
+    except (AttributeError, RuntimeError) as reason:  # parts of other shapes, or of other kinds
+        problem = f"{type(reason).__name__}: {reason}"
+    if problem:
+        raise UnsupportedModelError(
+            f"layer {number + 1} of {type(model).__name__} is not as the layout describes: "
+            f"{problem}"
+        )
+    return block
+
+
+def _assembled(layout: BlockLayout, found: _Records, number: int) -> Block:
     execution, weights = found.executions[number], found.weights[number]
     projection, bias = _output_projection(execution.module, layout, len(weights))
     values = found.values[number]
     if layout.value:  # (key, heads · width), with fewer heads if they are grouped
         values = values.unflatten(-1, (-1, projection.shape[1])).transpose(0, 1)
-    block = Block(
+    return Block(
         execution,
         weights,
         values.repeat_interleave(len(weights) // len(values), dim=0).to(projection),
@@ -238,13 +254,6 @@ def _block(model: nn.Module, layout: BlockLayout, found: _Records, number: int) 
         found.outputs[number],
         None if layout.norm_first else execution.module.get_submodule(layout.norm),
     )
-    problem = _problem(model, block, found.attention_inputs[number], found.norm_outputs[number])
-    if problem:
-        raise UnsupportedModelError(
-            f"layer {number + 1} of {type(model).__name__} is not as the layout describes: "
-            f"{problem}"
-        )
-    return block
 
 
 def _output_projection(module: nn.Module, layout: BlockLayout, heads: int) -> tuple[Tensor, Tensor]:
