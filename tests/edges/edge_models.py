@@ -39,7 +39,7 @@ def _registers() -> Any:
 
 
 def _verb_number() -> Any:
-    small = {"vocab_size": VOCABULARY, "n_embd": 16, "n_layer": 3, "n_head": 4}
+    small: dict[str, Any] = {"vocab_size": VOCABULARY, "n_embd": 16, "n_layer": 3, "n_head": 4}
     return VerbNumberModel(VerbNumberConfig(**small))
 
 

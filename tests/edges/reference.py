@@ -3,7 +3,7 @@
 import contextlib
 import functools
 import itertools
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
 
@@ -189,7 +189,7 @@ def blocks_of(family: str) -> list[Any]:
 
 
 @contextlib.contextmanager
-def block_calls(family: str) -> Iterator[list[tuple[Any, torch.Tensor, torch.Tensor]]]:
+def block_calls(family: str) -> Generator[list[tuple[Any, torch.Tensor, torch.Tensor]]]:
     """A list that fills with the block, its input and its output, for each call of a block."""
     calls: list[tuple[Any, torch.Tensor, torch.Tensor]] = []
 
@@ -223,18 +223,16 @@ def layers_of(family: str) -> list[Layer]:
                 values = values[:, -x.shape[1] :]
             values = values.unflatten(-1, (-1, width))
             values = values.repeat_interleave(heads // values.shape[1], dim=1)
-            W = output.weight if type(output).__name__ == "Conv1D" else output.weight.T
-            b = torch.zeros(W.shape[1]) if output.bias is None else output.bias
-            if parts.scale:
-                scale = block.get_parameter(parts.scale)
-                W, b = W * scale, b * scale
-            norm = block.get_submodule(parts.after) if parts.after else None
-            given = (A, values, W.unflatten(0, (heads, width)), b, x, out)
-            found.append(Layer(*map(array, given), norm))
+            scale = block.get_parameter(parts.scale) if parts.scale else torch.tensor(1.0)
+            W = scale * (output.weight if type(output).__name__ == "Conv1D" else output.weight.T)
+            b = scale * (torch.zeros(W.shape[1]) if output.bias is None else output.bias)
+            norm: Any = block.get_submodule(parts.after) if parts.after else None
+            parts_of_sum = array(A), array(values), array(W.unflatten(0, (heads, width))), array(b)
+            found.append(Layer(*parts_of_sum, array(x), array(out), norm))
     return found
 
 
-def rows_to_one(matrix: Floats) -> Floats:
+def rows_to_one(matrix: NDArray[Any]) -> Floats:
     return np.array([row / row.sum() for row in matrix])
 
 
@@ -261,8 +259,8 @@ def effective(layer: Layer, *, causal: bool) -> Floats:
     for h, i in itertools.product(range(heads), range(n)):
         seen = i + 1 if causal else n
         U, s, _ = np.linalg.svd(layer.V[:seen, h] @ layer.W[h], full_matrices=False)
-        U = U[:, s > 1e-9 * s.max()]
-        found[h, i, :seen] = layer.A[h, i, :seen] @ U @ U.T
+        basis = U[:, s > 1e-9 * s.max()]
+        found[h, i, :seen] = layer.A[h, i, :seen] @ basis @ basis.T
     return found
 
 
@@ -307,7 +305,7 @@ def gradients(
         attentions, _ = run(family, inputs)
     zeros = [torch.zeros_like(each, requires_grad=True) for each in attentions]
     _, output = run(family, inputs, zeros)
-    score(output, target, against).backward(inputs=zeros)
+    _ = score(output, target, against).backward(inputs=zeros)
     return [
         (array(A[0]), array(zero.grad[0]))  # pyright: ignore[reportOptionalSubscript] (backward sets it)
         for A, zero in zip(attentions, zeros, strict=True)

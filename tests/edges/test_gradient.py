@@ -60,7 +60,7 @@ def test_derivatives_are_differences_of_the_score(family: str):
             zeros[call][0, head, query, key] = step
             with torch.no_grad():
                 scores.append(float(reference.score(reference.run(family, inputs, zeros)[1], 1)))
-        zeros[call].zero_()
+        _ = zeros[call].zero_()
         slope = (scores[0] - scores[1]) / 2e-5
         assert derivatives[call][1][head, query, key] == pytest.approx(slope, rel=1e-4, abs=1e-7)
 

@@ -55,10 +55,11 @@ def _layers(model: Any) -> list[reference.Layer]:
     found: list[reference.Layer] = []
     for number, block in enumerate(model.steps):
         x, out, V, A = (seen[name][number].numpy() for name in ("x", "out", "V", "A"))
-        V = V.reshape(len(x), 2, 4).repeat(2, axis=1)
+        values = V.reshape(len(x), 2, 4).repeat(2, axis=1)
         W = reference.array(block.mix.out.weight.T).reshape(4, 4, 16)
         norm = None if block.first else block.norm_a
-        found.append(reference.Layer(A, V, W, reference.array(block.mix.out.bias), x, out, norm))
+        b = reference.array(block.mix.out.bias)
+        found.append(reference.Layer(A, values, W, b, x, out, norm))
     return found
 
 

@@ -40,11 +40,11 @@ def _expected(family: str, target: int) -> tuple[Any, float]:
         direction = (weight - weight.mean()) / np.sqrt(h.var() + norm.eps)
     values = np.zeros(len(layers[0].x))
     values[p] = layers[0].x[p] @ direction
-    M = np.eye(len(values))
+    composed = np.eye(len(values))
     for layer in layers:
-        for j, k in np.ndindex(M.shape):
-            values[k] += layer.T[p, j] @ direction * M[j, k]
-        M = reference.alti(layer)[1] @ M
+        for j, k in np.ndindex(composed.shape):
+            values[k] += layer.T[p, j] @ direction * composed[j, k]
+        composed = reference.alti(layer)[1] @ composed
     with torch.no_grad():
         _, output = reference.run(family, inputs_for(family))
         return values, float(reference.score(output, target))

@@ -88,7 +88,7 @@ def test_the_public_names_are_those_of_the_design() -> None:
         "Attention", "EncoderDecoderAttention", "AttentionGraph", "TokenAttention", "MaxFlow",
         "Grid", "Importance", "Origin", "Sink", "Explanation",
         "raw", "rollout", "flow", "max_flow", "attend", "explain", "load", "random_attention",
-        "evaluate", "importance", "models", "paper", "plot", "view",
+        "edges", "evaluate", "importance", "models", "paper", "plot", "view",
         "AttnflowError", "InputError", "UnsupportedModelError", "MissingDependencyError",
         "SolverError", "__version__",
     }  # fmt: skip

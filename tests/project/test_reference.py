@@ -12,8 +12,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PUBLIC = [
-    "attnflow", "attnflow.evaluate", "attnflow.importance", "attnflow.models", "attnflow.paper",
-    "attnflow.plot", "attnflow.view", "attnflow.view.app",
+    "attnflow", "attnflow.edges", "attnflow.evaluate", "attnflow.importance", "attnflow.models",
+    "attnflow.paper", "attnflow.plot", "attnflow.view", "attnflow.view.app",
 ]  # fmt: skip
 
 

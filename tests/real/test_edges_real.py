@@ -37,7 +37,8 @@ def test_a_parent_speaks_for_the_pronoun_in_smollm2(
     real: Load, parent: str, pronoun: str, other: str
 ) -> None:
     model, tokenizer = real("smollm2")
-    found = edges.logit_contributions(
+    explain: Any = edges.logit_contributions
+    found = explain(
         model, tokenizer, f"My {parent} lost", target=f" {pronoun}", against=f" {other}"
     )
     place = found.tokens.index(f"Ġ{parent}")

@@ -223,18 +223,17 @@ def first_tensor(args: Any, kwargs: dict[str, Any]) -> Tensor:
 
 def _block(model: nn.Module, layout: BlockLayout, found: _Records, number: int) -> Block:
     """Return a block of the pass; an error if it is not as the layout describes."""
+    inner = found.attention_inputs[number], found.norm_outputs[number]
     try:
         block = _assembled(layout, found, number)
-        inner = found.attention_inputs[number], found.norm_outputs[number]
         problem = _problem(model, block, *inner)
+        if not problem:
+            return block
     except (AttributeError, RuntimeError) as reason:  # parts of other shapes, or of other kinds
         problem = f"{type(reason).__name__}: {reason}"
-    if problem:
-        raise UnsupportedModelError(
-            f"layer {number + 1} of {type(model).__name__} is not as the layout describes: "
-            f"{problem}"
-        )
-    return block
+    raise UnsupportedModelError(
+        f"layer {number + 1} of {type(model).__name__} is not as the layout describes: {problem}"
+    )
 
 
 def _assembled(layout: BlockLayout, found: _Records, number: int) -> Block:

@@ -145,15 +145,13 @@ def _slopes(model: nn.Module, score: Tensor, weights: list[Tensor]) -> list[Tens
         raise _no_gradient(model, "some layers")
     # nn.MultiheadAttention returns a view of the weights that it uses.
     used = [_viewed(own) for own in weights]
-    found = torch.autograd.grad(score, [*weights, *used], allow_unused=True)
+    found: tuple[Any, ...] = torch.autograd.grad(score, [*weights, *used], allow_unused=True)
     slopes: list[Tensor] = []
     for number, own in enumerate(weights):
-        slope = found[number]
-        if slope is None:
-            slope = found[len(weights) + number]
-        if slope is None:
+        known = [s for s in (found[number], found[len(weights) + number]) if s is not None]
+        if not known:
             raise _no_gradient(model, f"layer {number + 1}")
-        slopes.append(slope.view(own.shape))
+        slopes.append(known[0].view(own.shape))
     return slopes
 
 
