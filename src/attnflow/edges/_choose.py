@@ -19,12 +19,14 @@ if TYPE_CHECKING:
     from torch import nn
 
 Edges: TypeAlias = Literal["attention", "effective", "gradient", "norms", "alti", "value_zeroing"]
+"""The name of a function of this package that returns a graph."""
 
 _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     function.__name__: function
     for function in (attention, effective, gradient, norms, alti, value_zeroing)
 }
 EDGES = cast("tuple[Edges, ...]", tuple(_FUNCTIONS))
+"""All these names."""
 
 
 def check_edges(edges: object, name: str = "edges") -> Edges:
