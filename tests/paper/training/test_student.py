@@ -301,9 +301,9 @@ def test_a_student_in_bfloat16_trains_and_resumes_to_the_same_weights(
     result = train(splits, tmp_path / "whole", **settings)
     losses = [epoch.loss for epoch in result.epochs]
     assert losses[1] < losses[0]
-    on = "on_epoch" if stop == "after an epoch" else "on_step"
+    on: Any = {("on_epoch" if stop == "after an epoch" else "on_step"): interrupt}
     with pytest.raises(KeyboardInterrupt):
-        _ = train(splits, tmp_path / "parts", **settings, **{on: interrupt})
+        _ = train(splits, tmp_path / "parts", **settings, **on)
     _ = train(splits, tmp_path / "parts", **settings)
     files = [folder / "model.safetensors" for folder in (tmp_path / "parts", tmp_path / "whole")]
     assert files[0].read_bytes() == files[1].read_bytes()
