@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from attnflow.edges._blocks import Block, after_norm, capture_blocks, chunks, deviation
+from attnflow.edges._blocks import Block, after_norm, capture_blocks
 from attnflow.edges._graph import clip, graph, normalize
 from attnflow.edges._inputs import BlockSettings, one_or_all
+from attnflow.edges._layer_norm import deviation
 from attnflow.edges._layout import BlockLayout, layout_of
 from attnflow.models.inputs import Inputs, ModelInput, Several, name_example
 from attnflow.types import AttentionGraph
@@ -62,8 +63,7 @@ def alti(
     """
 
     def compute(model: nn.Module, inputs: Inputs) -> AttentionGraph:
-        blocks, _ = capture_blocks(model, inputs, layout_of(model, layout))
-        layers, clipped = contributions(blocks)
+        layers, clipped = contributions(capture_blocks(model, inputs, layout_of(model, layout)))
         (tokens,), origin = name_example(model, inputs, 0, layers[0].shape[:1])
         return graph(layers, tokens, origin, edges="alti", residual="measured", clipped=clipped)
 
@@ -78,12 +78,15 @@ def contributions(blocks: list[Block]) -> tuple[list[NDArray[np.float64]], float
 
 def _distances(block: Block) -> NDArray[np.float64]:
     """Return `‖y_i‖₁ − ‖y_i − v_ij‖₁` (query, key), divided by the deviation of the norm."""
-    spread, block = deviation(block), after_norm(block)
-    found = np.empty(block.weights.shape[1:])
-    for rows in chunks(block):
-        total = block.total[rows]
-        vectors = block.vectors(rows)  # (key, query, width)
-        distances = vectors.sub_(total).abs_().sum(dim=-1).double()
-        sizes = total.abs().sum(dim=-1).double()
-        found[rows] = (sizes - distances).T.cpu().numpy()
-    return found / spread[:, None]
+    import torch
+
+    linear = after_norm(block)
+    sizes = linear.total.double().abs().sum(dim=-1, keepdim=True)
+    found = torch.empty(block.weights.shape[1:], dtype=torch.float64, device=sizes.device)
+    for rows, vectors in linear.vectors():  # (key, query, width)
+        distances = vectors.sub_(linear.total[rows]).abs_().sum(dim=-1, dtype=torch.float64)
+        found[rows] = sizes[rows] - distances.T
+    if block.norm is not None:
+        found /= deviation(block.norm, block.total)[:, None]
+    # Exactly zero where there is no vector, whatever rounding left of ‖y_i‖₁ − ‖y_i‖₁.
+    return (found * block.sees()).cpu().numpy()

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnflow._internal import checks
-from attnflow.edges._blocks import project_hooks, split_heads, values_of
+from attnflow.edges._blocks import capture_blocks, check_one, values_of, wide
 from attnflow.edges._graph import RoleMatrix, clip, graph_of_roles, normalize
 from attnflow.edges._inputs import BlockSettings, one_or_all
-from attnflow.edges._layout import LAYOUTS, BlockLayout
+from attnflow.edges._layout import BlockLayout, known_layout
 from attnflow.models.capture import Call, Role, capture_attention
 from attnflow.models.inputs import Inputs, ModelInput, Several
 from attnflow.types import AttentionGraph
@@ -91,11 +91,10 @@ def effective(
     >>> g.settings["equals_attention"]
     True
     """
-    residual = checks.as_fraction(residual, "residual")
+    residual = checks.as_float(residual, "residual")
 
     def compute(model: nn.Module, inputs: Inputs) -> AttentionGraph:
-        kind = getattr(getattr(model, "config", None), "model_type", "")
-        found = _capture(model, inputs, layout or LAYOUTS.get(kind))
+        found = _capture(model, inputs, layout or known_layout(model))
         equal = all(np.abs(item.effective - item.attention).max() < _SAME for item in found)
         matrices, clipped = clip([item.effective for item in found])
         rows = [
@@ -111,24 +110,22 @@ def effective(
 
 def _capture(model: nn.Module, inputs: Inputs, layout: BlockLayout | None) -> list[_HeadMean]:
     """Return the mean over heads of attention and of effective attention, for each call."""
-    calls: list[tuple[Call, Tensor]] = []
-    given: list[Tensor] = []
+    if layout is not None and layout.value:
+        blocks = capture_blocks(model, inputs, layout)
+        return [_means("self", block.weights, block.values) for block in blocks]
+    found: list[_HeadMean] = []
 
     def receive(call: Call) -> None:
-        calls.append((call, call.weights()[0].detach().double()))
-        if layout is None or not layout.value:
-            given.append(values_of(call, model)[0].detach())
+        check_one(model, call)
+        found.append(_means(call.role, wide(call.weights())[0], values_of(call, model)))
 
-    with project_hooks(model, layout, given):
-        _ = capture_attention(model, inputs.forward, receive)
-    found: list[_HeadMean] = []
-    # A pass that captured no attention comes before the one that did.
-    for (call, weights), values in zip(calls, given[-len(calls) :], strict=True):
-        if layout is not None and layout.value:
-            values = split_heads(values, len(weights))  # noqa: PLW2901 (the same, by head)
-        means = (w.mean(dim=0).cpu().numpy() for w in (weights, effective_weights(weights, values)))
-        found.append(_HeadMean(call.role, *means))
+    _ = capture_attention(model, inputs.forward, receive)
     return found
+
+
+def _means(role: Role, weights: Tensor, values: Tensor) -> _HeadMean:
+    both = weights.double(), effective_weights(weights, values)
+    return _HeadMean(role, *(w.mean(dim=0).cpu().numpy() for w in both))
 
 
 def effective_weights(weights: Tensor, values: Tensor) -> Tensor:
@@ -138,31 +135,43 @@ def effective_weights(weights: Tensor, values: Tensor) -> Tensor:
     """
     import torch
 
-    values = values.repeat_interleave(len(weights) // len(values), dim=0)
-    if weights.shape[1] == weights.shape[2] > 1 and not weights.triu(diagonal=1).any():
-        return _causal(weights, values.double())
-    left, singular, _ = torch.linalg.svd(values.double(), full_matrices=False)
-    # As for numpy.linalg.matrix_rank, with the precision that the values were computed in.
+    # The singular values that are rounding, as for numpy.linalg.matrix_rank.
     precision = max(values.shape[1:]) * torch.finfo(values.dtype).eps
+    weights, values = weights.double(), values.double()
+    grouped = weights.unflatten(0, (len(values), -1))  # (group, head of it, query, key)
+    if weights.shape[1] == weights.shape[2] > 1 and not weights.triu(diagonal=1).any():
+        pairs = zip(grouped, values, strict=True)
+        return torch.cat([_causal(own, shared) for own, shared in pairs])
+    left, singular, _ = torch.linalg.svd(values, full_matrices=False)
     basis = left * (singular > precision * singular.amax(dim=-1, keepdim=True))[:, None]
-    return weights @ basis @ basis.transpose(1, 2)
+    basis = basis[:, None]
+    return (grouped @ basis @ basis.transpose(2, 3)).flatten(0, 1)
 
 
 def _causal(weights: Tensor, values: Tensor) -> Tensor:
-    """Return `A V (Vᵀ V)⁻¹ Vᵀ`, where V are the values that each query sees.
+    """Return `A V (Vᵀ V)⁻¹ Vᵀ` (head, query, key), where V are the values that each query sees.
 
     An inverse for each query instead of a decomposition, which would take some hundred times as
     long. The ridge stands for directions in which the values differ by rounding only.
     """
     import torch
 
-    products = torch.einsum("hjv,hjw->hjvw", values, values).cumsum(dim=1)  # Vᵀ V of each query
-    ridge = _RIDGE * products.diagonal(dim1=2, dim2=3).sum(dim=-1).clamp(min=1e-300)
-    width = torch.eye(values.shape[-1], dtype=values.dtype, device=values.device)
-    factor = torch.linalg.cholesky(products + ridge[..., None, None] * width)
-    output = (weights @ values)[..., None]
-    return (torch.cholesky_solve(output, factor)[..., 0] @ values.transpose(1, 2)).tril()
+    output = weights @ values  # (head, query, width)
+    eye = torch.eye(values.shape[1], dtype=values.dtype, device=values.device)
+    before = torch.zeros_like(eye)
+    step = max(1, _MAX_ELEMENTS // eye.numel())
+    found: list[Tensor] = []
+    for own, rows in zip(values.split(step), output.split(step, dim=1), strict=True):
+        # Vᵀ V of each query, with that of the queries before.
+        products = before + torch.einsum("jv,jw->jvw", own, own).cumsum(dim=0)
+        before = products[-1]
+        ridge = _RIDGE * products.diagonal(dim1=1, dim2=2).sum(dim=-1).clamp(min=1e-300)
+        factor = torch.linalg.cholesky(products + ridge[:, None, None] * eye)
+        found.append(torch.cholesky_solve(rows.permute(1, 2, 0), factor))  # (query, width, head)
+    return (torch.cat(found).permute(2, 0, 1) @ values.T).tril()
 
 
 # The squared precision of float32 values in relation to their size.
 _RIDGE = 1e-14
+# Elements of the products of a chunk of queries. Chosen: 16 MB of float64.
+_MAX_ELEMENTS = 2**21

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Generator
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    TypedDict,
-    Unpack,
-    cast,
-    overload,
-)
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
+from attnflow._internal import checks
+from attnflow.edges._blocks import check_one
 from attnflow.edges._graph import RoleMatrix, graph_of_roles
 from attnflow.edges._inputs import one_or_all
 from attnflow.edges._target import target_logit, target_scorer
 from attnflow.errors import UnsupportedModelError
 from attnflow.models.capture import Call, Role, capture_attention
 from attnflow.models.inputs import Inputs, ModelInput, Several
-from attnflow.models.scoring import OneTarget
+from attnflow.models.scoring import OneTarget, evaluation, read_output
 from attnflow.types import AttentionGraph
 
 if TYPE_CHECKING:
@@ -94,20 +89,24 @@ def gradient(
     >>> g, g.settings["target_name"]
     (AttentionGraph(layers=6, nodes=7), 'singular')
     """
+    times_attention = checks.as_bool(times_attention, "times_attention")
 
     def compute(model: nn.Module, inputs: Inputs) -> AttentionGraph:
         scorer = target_scorer(model, tokenizer, inputs, target, position)
+        fields = scorer.inputs[0].fields
         calls: list[tuple[Role, Tensor]] = []
 
         def receive(call: Call) -> None:
+            check_one(model, call)
             calls.append((call.role, call.weights()))
 
-        with _all_gradients(model):
-            output = capture_attention(model, scorer.inputs[0].fields, receive, gradients=True)
-            score, settings = target_logit(scorer, output, against)
+        with evaluation(model, gradients=True), _all_gradients(model):
+            output = capture_attention(model, fields, receive, gradients=True)
+            logits = read_output(model, output, fields, scorer.inputs)
+            score, settings = target_logit(scorer, logits, against)
             slopes = _slopes(model, score, [weights for _, weights in calls])
         parts = [
-            (slope * weights if times_attention else slope)[0].detach().double()
+            (slope.double() * weights.detach().double() if times_attention else slope.double())[0]
             for slope, (_, weights) in zip(slopes, calls, strict=True)
         ]
         total = sum(float(part.abs().sum()) for part in parts)
@@ -142,17 +141,33 @@ def _slopes(model: nn.Module, score: Tensor, weights: list[Tensor]) -> list[Tens
     """Return the derivatives of the score by the attention of each layer."""
     import torch
 
+    if not score.requires_grad or not all(own.requires_grad for own in weights):
+        raise _no_gradient(model, "some layers")
     # nn.MultiheadAttention returns a view of the weights that it uses.
-    used = [cast("Any", w)._base if w._is_view() else w for w in weights]  # noqa: SLF001
-    recorded = score.requires_grad and all(w.requires_grad for w in used)
-    found = torch.autograd.grad(score, used, allow_unused=True) if recorded else [None] * len(used)
+    used = [_viewed(own) for own in weights]
+    found = torch.autograd.grad(score, [*weights, *used], allow_unused=True)
     slopes: list[Tensor] = []
-    for number, (slope, whole) in enumerate(zip(found, weights, strict=True), start=1):
+    for number, own in enumerate(weights):
+        slope = found[number]
         if slope is None:
-            raise UnsupportedModelError(
-                f"the score of {type(model).__name__} has no gradient by the attention of layer "
-                f"{number}: the model detaches it, is quantised, or computes its output from other "
-                "weights. Use attnflow.edges.attention or attnflow.edges.effective"
-            )
-        slopes.append(slope.view(whole.shape))
+            slope = found[len(weights) + number]
+        if slope is None:
+            raise _no_gradient(model, f"layer {number + 1}")
+        slopes.append(slope.view(own.shape))
     return slopes
+
+
+def _viewed(tensor: Any) -> Tensor:
+    """Return the tensor that this one shows in another shape, itself if there is none."""
+    base = tensor._base if tensor._is_view() else None  # noqa: SLF001 (have no public name)
+    if base is None or base.numel() != tensor.numel():
+        return tensor
+    return base if base.is_contiguous() and tensor.is_contiguous() else tensor
+
+
+def _no_gradient(model: nn.Module, where: str) -> UnsupportedModelError:
+    return UnsupportedModelError(
+        f"the score of {type(model).__name__} has no gradient by the attention of {where}: the "
+        "model detaches it, is quantised, or computes its output from other weights, as "
+        "F.scaled_dot_product_attention does. Use attnflow.edges.attention or effective"
+    )

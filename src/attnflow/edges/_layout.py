@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from attnflow.errors import UnsupportedModelError
@@ -18,7 +18,7 @@ class BlockLayout:
     Parameters
     ----------
     attention
-        The module that computes attention.
+        The module that computes attention; its first argument is the hidden states.
     output
         The output projection of attention, a `nn.Linear` or a `Conv1D` of GPT-2.
     norm
@@ -27,7 +27,7 @@ class BlockLayout:
         Whether the block normalises before attention, as GPT-2 and Llama do. Then the sum goes on
         as it is; else its normalised form does, as in BERT.
     scale
-        A parameter that multiplies the output of attention, as the layer scale of DINOv2.
+        A parameter that multiplies the output projection, as the layer scale of DINOv2.
     value
         The value projection, a `nn.Linear`. Only for models that do not use the attention interface
         of transformers, which passes the values on.
@@ -57,25 +57,23 @@ _LLAMA = BlockLayout(
     final_norm="norm",
 )
 _GPT2 = BlockLayout("attn", "attn.c_proj", "ln_2", norm_first=True, final_norm="ln_f")
-_DINOV2 = BlockLayout(
-    "attention",
-    "attention.o_proj",
-    "norm2",
-    norm_first=True,
-    scale="layer_scale1.lambda1",
-    final_norm="layernorm",
+_VIT = BlockLayout(
+    "attention", "attention.o_proj", "layernorm_after", norm_first=True, final_norm="layernorm"
 )
+_DINOV2 = replace(_VIT, norm="norm2", scale="layer_scale1.lambda1")
+_OLD = {"attention": "attention.attention", "output": "attention.output.dense"}
 
-# By `config.model_type`. Source: transformers 5.22.
-LAYOUTS = {
+# By `config.model_type`: that of transformers 5.22, or several, the first that fits the model.
+# Vision models have other names in transformers 5.0.
+LAYOUTS: dict[str, BlockLayout | tuple[BlockLayout, ...]] = {
     "albert": BlockLayout("attention", "attention.dense", "attention.LayerNorm"),
     "attnflow-verb-number": BlockLayout(
         "attn", "attn.c_proj", "ln_2", norm_first=True, final_norm="norm"
     ),
     "bert": _BERT,
     "camembert": _BERT,
-    "dinov2": _DINOV2,
-    "dinov2_with_registers": _DINOV2,
+    "dinov2": (_DINOV2, replace(_DINOV2, **_OLD)),
+    "dinov2_with_registers": (_DINOV2, replace(_DINOV2, **_OLD)),
     "distilbert": BlockLayout("attention", "attention.out_lin", "sa_layer_norm"),
     "electra": _BERT,
     "gpt2": _GPT2,
@@ -88,23 +86,24 @@ LAYOUTS = {
     "qwen3": _LLAMA,
     "roberta": _BERT,
     "smollm3": _LLAMA,
-    "vit": BlockLayout(
-        "attention",
-        "attention.o_proj",
-        "layernorm_after",
-        norm_first=True,
-        final_norm="layernorm",
-    ),
+    "vit": (_VIT, replace(_VIT, **_OLD)),
     "xlm-roberta": _BERT,
 }
 
 
+def known_layout(model: nn.Module) -> BlockLayout | None:
+    """Return the layout of the model's family, None if it is unknown."""
+    found = LAYOUTS.get(getattr(getattr(model, "config", None), "model_type", ""))
+    if isinstance(found, BlockLayout | None):
+        return found
+    return next((layout for layout in found if _modules_with_parts(model, layout)), found[0])
+
+
 def layout_of(model: nn.Module, layout: BlockLayout | None) -> BlockLayout:
     """Return the layout, or that of the model's family."""
-    if layout is not None:
-        return layout
-    kind = getattr(getattr(model, "config", None), "model_type", None)
-    if kind not in LAYOUTS:
+    found = known_layout(model) if layout is None else layout
+    if found is None:
+        kind = getattr(getattr(model, "config", None), "model_type", None)
         raise UnsupportedModelError(
             f"{type(model).__name__}: expected a model type with known blocks, one of "
             f"{', '.join(LAYOUTS)}, got {kind!r}. Describe its blocks by the names that "
@@ -112,21 +111,29 @@ def layout_of(model: nn.Module, layout: BlockLayout | None) -> BlockLayout:
             'attention="self_attn", output="self_attn.o_proj", norm="post_attention_layernorm", '
             "norm_first=True)"
         )
-    return LAYOUTS[kind]
+    return found
 
 
 def blocks_of(model: nn.Module, layout: BlockLayout) -> dict[str, nn.Module]:
     """Return the blocks of a model by name: the modules that have the parts of the layout."""
-    names = {name for name, _ in model.named_modules()}
-    parts = [part for part in (layout.attention, layout.output, layout.norm, layout.value) if part]
-    found = {
-        name: module
-        for name, module in model.named_modules()
-        if all((f"{name}.{part}" if name else part) in names for part in parts)
-    }
+    found = _modules_with_parts(model, layout)
     if not found:
         raise UnsupportedModelError(
-            f"{type(model).__name__}: no module has the parts {', '.join(parts)}. Correct the "
-            "layout by the names that model.named_modules() prints"
+            f"{type(model).__name__}: no module has the parts {', '.join(_parts(layout))}. Correct "
+            "the layout by the names that model.named_modules() and model.named_parameters() print"
         )
     return found
+
+
+def _parts(layout: BlockLayout) -> list[str]:
+    parts = (layout.attention, layout.output, layout.norm, layout.value, layout.scale)
+    return [part for part in parts if part]
+
+
+def _modules_with_parts(model: nn.Module, layout: BlockLayout) -> dict[str, nn.Module]:
+    names = {name for name, _ in (*model.named_modules(), *model.named_parameters())}
+    return {
+        name: module
+        for name, module in model.named_modules()
+        if all((f"{name}.{part}" if name else part) in names for part in _parts(layout))
+    }

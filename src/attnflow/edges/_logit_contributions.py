@@ -8,23 +8,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from attnflow.edges._alti import contributions
-from attnflow.edges._blocks import Block, capture_blocks, norm_deviation, norm_transpose
+from attnflow.edges._blocks import Block, capture_blocks, first_tensor, tolerance_for
 from attnflow.edges._inputs import BlockSettings, one_or_all
+from attnflow.edges._layer_norm import deviation, is_standard, linear_part_transposed, offset
 from attnflow.edges._layout import BlockLayout, blocks_of, layout_of
 from attnflow.edges._target import target_logit, target_scorer
 from attnflow.errors import UnsupportedModelError
-from attnflow.models.inputs import Inputs, ModelInput, Several
-from attnflow.models.scoring import OneTarget, Scorer, evaluation
+from attnflow.models.inputs import Inputs, ModelInput, Several, name_example
+from attnflow.models.scoring import OneTarget, Scorer, evaluation, read_logits
 from attnflow.types import Importance
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
-
-# Largest difference of a logit from the sum of its parts, in the sum of their sizes. Chosen:
-# rounding in float32 is about 1e-6.
-_TOLERANCE = 1e-3
 
 
 class LogitSettings(BlockSettings, total=False):
@@ -101,8 +99,10 @@ def logit_contributions(
         norm = _final_norm(model, chosen)
         scorer = target_scorer(model, tokenizer, inputs, target, position)
         head = _read_head(model, scorer, norm, against)
-        blocks, _ = capture_blocks(model, inputs, chosen)
-        return _importance(scorer, blocks, head)
+        blocks = capture_blocks(model, inputs, chosen)
+        values, settings = _contributions(model, blocks, head)
+        (tokens,), origin = name_example(model, inputs, 0, values.shape)
+        return Importance(values, tokens, "logit_contributions", settings, origin)
 
     return one_or_all(compute, model, tokenizer, text, truncate=truncate)
 
@@ -110,10 +110,11 @@ def logit_contributions(
 def _final_norm(model: nn.Module, layout: BlockLayout) -> nn.Module:
     """Return the norm after the last block, looked up in the modules that contain the blocks."""
     if layout.norm_first and layout.final_norm:
+        modules = dict(model.named_modules())
         path = next(iter(blocks_of(model, layout)))
         while path:
             path = path.rpartition(".")[0]
-            found = getattr(model.get_submodule(path), layout.final_norm, None)
+            found = modules.get(f"{path}.{layout.final_norm}" if path else layout.final_norm)
             if found is not None:
                 return found
     raise UnsupportedModelError(
@@ -137,79 +138,67 @@ def _read_head(model: nn.Module, scorer: Scorer, norm: nn.Module, against: OneTa
     """Return the function, from the gradient of the score by the output of the last norm."""
     import torch
 
-    stream: list[Tensor] = []
-    leaf: list[Tensor] = []
+    streams: list[Tensor] = []
+    leaves: list[Tensor] = []
 
-    def make_leaf(_module: nn.Module, args: tuple[Tensor], output: Tensor) -> Tensor:
-        stream.append(args[0].detach())
-        leaf.append(output.detach().clone().requires_grad_())
-        return leaf[-1]
+    def make_leaf(_module: nn.Module, args: Any, kwargs: Any, output: Tensor) -> Tensor:
+        streams.append(first_tensor(args, kwargs).detach().clone())
+        leaves.append(output.detach().clone().requires_grad_())
+        return leaves[-1]
 
-    def set_zero(_module: nn.Module, _args: Any, output: Tensor) -> Tensor:
+    def set_zero(_module: nn.Module, _args: Any, _kwargs: Any, output: Tensor) -> Tensor:
         return torch.zeros_like(output)
 
     with evaluation(model, gradients=True):
         score, settings = _score(scorer, norm, make_leaf, against)
-        (slope,) = torch.autograd.grad(score, leaf[-1])
+        (slope,) = torch.autograd.grad(score, leaves[-1])
     fixed = dataclasses.replace(scorer, targets=(settings["target"],))
     with evaluation(model, gradients=False):
-        rest, _ = _score(fixed, norm, set_zero, against)
-    output = leaf[-1].detach()[0].double()
+        constant = float(_score(fixed, norm, set_zero, against)[0])
     weight, position = _read_position(model, slope[0].double())
-    direction, offset = _through_norm(norm, stream[-1][0, position].double(), weight)
-    linear = float(weight @ output[position])
-    errors = {
-        "its head is not linear": linear + float(rest) - settings["score"],
-        f"{type(norm).__name__} is not LayerNorm or RMSNorm": linear
-        - offset
-        - float(direction @ stream[-1][0, position].double()),
-    }
-    size = float((weight * output[position]).abs().sum()) + abs(float(rest))
-    for reason, error in errors.items():
-        if abs(error) > _TOLERANCE * size:
-            raise UnsupportedModelError(
-                f"the logit of {type(model).__name__} is no sum over its layers: {reason}. Use "
-                "attnflow.edges.alti, norms or gradient"
-            )
-    return _Head(direction, offset + float(rest), position, settings)
+    stream, output = (tensors[-1].detach()[0, position].double() for tensors in (streams, leaves))
+    parts = weight * output
+    size = float(parts.abs().sum()) + abs(constant)
+    tolerance = tolerance_for(model).result
+    if abs(float(parts.sum()) + constant - settings["score"]) > tolerance * size:
+        raise _no_sum(model, "its head is not linear")
+    if not is_standard(norm, stream, output, tolerance):
+        raise _no_sum(model, f"its last norm, {type(norm).__name__}, is not LayerNorm or RMSNorm")
+    direction = linear_part_transposed(norm, weight) / deviation(norm, stream)
+    return _Head(direction, constant + float(weight @ offset(norm, weight)), position, settings)
+
+
+def _no_sum(model: nn.Module, reason: str) -> UnsupportedModelError:
+    return UnsupportedModelError(
+        f"the logit of {type(model).__name__} is no sum over its layers: {reason}. Use "
+        "attnflow.edges.alti, norms or gradient"
+    )
 
 
 def _score(
     scorer: Scorer, norm: nn.Module, hook: Callable[..., Tensor], against: OneTarget
 ) -> tuple[Tensor, dict[str, Any]]:
     """Return the score of a pass in which `hook` changes the output of the last norm."""
-    handle = norm.register_forward_hook(hook)
+    handle = norm.register_forward_hook(hook, with_kwargs=True)
     try:
-        output = scorer.model(**scorer.inputs[0].fields)
+        logits = read_logits(scorer.model, scorer.inputs[0].fields, scorer.inputs)
     finally:
         handle.remove()
-    return target_logit(scorer, output, against)
+    return target_logit(scorer, logits, against)
 
 
 def _read_position(model: nn.Module, slope: Tensor) -> tuple[Tensor, int]:
     """Return the derivative of the score at the only position that it depends on, and that."""
     positions = slope.any(dim=-1).nonzero().flatten().tolist()
     if len(positions) != 1:
-        raise UnsupportedModelError(
-            f"the logit of {type(model).__name__} depends on the last norm at {len(positions)} "
-            "positions, expected one. Use attnflow.edges.alti, norms or gradient"
-        )
+        raise _no_sum(model, f"it reads the last norm at {len(positions)} positions, expected one")
     return slope[positions[0]], positions[0]
 
 
-def _through_norm(norm: Any, stream: Tensor, weight: Tensor) -> tuple[Tensor, float]:
-    """Return the direction in the stream whose product is that of `weight` after the norm.
-
-    The second result is what the bias of the norm adds.
-    """
-    scaled = weight if norm.weight is None else weight * norm.weight.detach().double()
-    bias = getattr(norm, "bias", None)
-    offset = 0.0 if bias is None else float(weight @ bias.detach().double())
-    return norm_transpose(norm, scaled) / norm_deviation(norm, stream), offset
-
-
-def _importance(scorer: Scorer, blocks: list[Block], head: _Head) -> Importance:
-    """Return the contributions of tokens, checked to sum to the score with the rest."""
+def _contributions(
+    model: nn.Module, blocks: list[Block], head: _Head
+) -> tuple[NDArray[np.float64], dict[str, Any]]:
+    """Return the contributions of tokens, checked to sum to the score with the rest; settings."""
     place, direction = head.position, head.direction
     layers, clipped = contributions(blocks)
     composed = np.eye(len(layers[0]))  # from the stream below a block to input tokens
@@ -218,21 +207,19 @@ def _importance(scorer: Scorer, blocks: list[Block], head: _Head) -> Importance:
     feed_forward: list[float] = []
     bias = head.bias
     for block, layer in zip(blocks, layers, strict=True):
-        per_head = block.values.double() @ direction  # (key, head)
-        added = (block.weights[:, place].double().T * per_head).sum(dim=-1)
+        per_head = block.values.double() @ (block.projection.double() @ direction)[..., None]
+        added = (block.weights[:, place].double() * per_head[..., 0]).sum(dim=0)  # (key)
         values += added.cpu().numpy() @ composed
         feed_forward.append(float(direction @ (block.output - block.total)[place].double()))
         bias += float(direction @ block.bias.double())
         composed = layer @ composed
     score = head.settings["score"]
     error = values.sum() + sum(feed_forward) + bias - score
-    if abs(error) > _TOLERANCE * (np.abs(values).sum() + np.abs(feed_forward).sum() + abs(bias)):
+    size = np.abs(values).sum() + np.abs(feed_forward).sum() + abs(bias)
+    if abs(error) > tolerance_for(model).result * size:
         raise UnsupportedModelError(
-            f"the parts of the logit of {type(scorer.model).__name__} sum to {score + error:.4g}, "
+            f"the parts of the logit of {type(model).__name__} sum to {score + error:.4g}, "
             f"expected {score:.4g}: its blocks add something else to the residual stream"
         )
-    [item] = scorer.inputs
     settings = {"feed_forward": feed_forward, "bias": bias, "clipped": clipped, "signed": True}
-    return Importance(
-        values, item.tokens, "logit_contributions", {**head.settings, **settings}, item.origin
-    )
+    return values, {**head.settings, **settings}

@@ -16,7 +16,7 @@ from attnflow.models.inputs import Inputs, ModelInput, Several, name_example
 from attnflow.types import AttentionGraph
 
 if TYPE_CHECKING:
-    from torch import nn
+    from torch import Tensor, nn
 
 
 class NormsSettings(BlockSettings, total=False):
@@ -80,10 +80,10 @@ def norms(
     AttentionGraph(layers=6, nodes=7)
     """
     if residual is not None:
-        residual = checks.as_fraction(residual, "residual")
+        residual = checks.as_float(residual, "residual")
 
     def compute(model: nn.Module, inputs: Inputs) -> AttentionGraph:
-        blocks, _ = capture_blocks(model, inputs, layout_of(model, layout))
+        blocks = capture_blocks(model, inputs, layout_of(model, layout))
         layers = [_edges(block, residual) for block in blocks]
         (tokens,), origin = name_example(model, inputs, 0, layers[0].shape[:1])
         share = "measured" if residual is None else residual
@@ -93,31 +93,24 @@ def norms(
 
 
 def _edges(block: Block, residual: float | None) -> NDArray[np.float64]:
-    if residual is None:
-        # The deviation divides whole rows, so it has no effect on their shares.
-        block = after_norm(block)
-        lengths = _lengths(block.weights, block.values)
-        # With the residual connection: the only pair whose vector has another part.
-        mixed = _diagonal(block.weights, block.values) + block.residual.double()
-        np.fill_diagonal(lengths, mixed.norm(dim=-1).cpu().numpy())
-        return normalize(lengths)
-    shares = normalize(_lengths(block.weights, block.values))
-    return (1 - residual) * shares + residual * np.eye(len(shares))
+    if residual is not None:
+        lengths, _ = _lengths(block)
+        shares = normalize(lengths)
+        return (1 - residual) * shares + residual * np.eye(len(shares))
+    # The deviation divides whole rows, so it has no effect on their shares.
+    block = after_norm(block)
+    lengths, own = _lengths(block)
+    # With the residual connection: the only pair whose vector has another part.
+    np.fill_diagonal(lengths, (own + block.residual.double()).norm(dim=-1).cpu().numpy())
+    return normalize(lengths)
 
 
-def _lengths(weights: Any, values: Any) -> NDArray[np.float64]:
-    """Return `‖Σ_h A[h, i, j] f[j, h]‖` (query, key) by products of vectors of the same key."""
+def _lengths(block: Block) -> tuple[NDArray[np.float64], Tensor]:
+    """Return `‖T_ij‖` (query, key) by products of vectors of the same key, and `T_ii`."""
     import torch
 
-    wide, vectors = weights.double(), values.double()
-    products = torch.einsum("jhw,jgw->jhg", vectors, vectors)
-    squares = torch.einsum("hij,jhg,gij->ij", wide, products, wide)
-    return squares.clamp(min=0).sqrt().cpu().numpy()
-
-
-def _diagonal(weights: Any, values: Any) -> Any:
-    """Return `Σ_h A[h, i, i] f[i, h]` (position, width)."""
-    import torch
-
-    own = weights.double().diagonal(dim1=1, dim2=2)  # (head, position)
-    return torch.einsum("hi,ihw->iw", own, values.double())
+    weights, projected = block.weights.double(), block.projected().double()
+    products = torch.einsum("jhw,jgw->jhg", projected, projected)
+    squares = torch.einsum("hij,jhg,gij->ij", weights, products, weights)
+    own = torch.einsum("hi,ihw->iw", weights.diagonal(dim1=1, dim2=2), projected)
+    return squares.clamp(min=0).sqrt().cpu().numpy(), own

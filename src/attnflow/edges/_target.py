@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from attnflow.errors import InputError
 from attnflow.models.inputs import Inputs
-from attnflow.models.scoring import OneTarget, Scorer, SingleInput, read_output, split_batch
+from attnflow.models.scoring import Logits, OneTarget, Scorer, SingleInput, split_batch
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -16,17 +17,19 @@ def target_scorer(
 ) -> Scorer:
     """Return the scorer of one input."""
     [(fields, main, _)] = split_batch(inputs)
-    if fields[main].ndim <= 3:
+    axes = 3 if fields[main].is_floating_point() else 2
+    if fields[main].ndim == axes and fields[main].shape == inputs.forward[main].shape:
         return Scorer.of(model, tokenizer, inputs, "logit", target, position=position)
-    # An image has no tokens before the pass, and its classifier no position to read.
-    item = SingleInput(fields, main, (), (), None, "", None, position is not None)
+    # Images, audio, and plain modules with another batch axis than the first: no tokens are known
+    # before the pass, and classifiers have no position to read.
+    item = SingleInput(dict(inputs.forward), main, (), (), None, "", None, position)
     return Scorer(model, tokenizer, [item], single=True, score="logit", targets=(target,))
 
 
-def target_logit(scorer: Scorer, output: Any, against: OneTarget) -> tuple[Tensor, dict[str, Any]]:
+def target_logit(
+    scorer: Scorer, logits: Logits, against: OneTarget
+) -> tuple[Tensor, dict[str, Any]]:
     """Return the score of a pass, and settings that describe it."""
-    [item] = scorer.inputs
-    logits = read_output(scorer.model, output, item.fields, [item])
     [found] = scorer.target_scores(logits, [0])
     score = logits.values[0, found.target]
     settings = {
@@ -36,7 +39,12 @@ def target_logit(scorer: Scorer, output: Any, against: OneTarget) -> tuple[Tenso
     }
     if against is not None:
         classes = scorer.classes(logits)
-        other = classes.number(against)
+        other = classes.number(against, "against")
+        if other == found.target:
+            raise InputError(
+                f"against: expected another class than the target {classes.name(other)!r}, got "
+                f"{against!r}"
+            )
         score = score - logits.values[0, other]
         settings |= {"against": other, "against_name": classes.name(other)}
     return score, {**settings, "score": float(score.detach())}

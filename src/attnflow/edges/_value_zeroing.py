@@ -4,24 +4,17 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Generator
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attnflow._internal import checks
-from attnflow.edges._blocks import encoder_decoder, first_tensor, values_of
+from attnflow.edges._blocks import Block, Execution, capture_blocks, first_tensor, no_values
 from attnflow.edges._graph import graph, normalize
 from attnflow.edges._inputs import BlockSettings, one_or_all
-from attnflow.edges._layout import BlockLayout, blocks_of, layout_of
-from attnflow.errors import UnsupportedModelError
-from attnflow.models.capture import (
-    Call,
-    capture_attention,
-    evaluation_mode,
-    force_eager,
-    hook_transformers,
-)
+from attnflow.edges._layout import BlockLayout, layout_of
+from attnflow.models.capture import evaluation_mode, force_eager, hook_transformers
 from attnflow.models.inputs import Inputs, ModelInput, Several, name_example
 from attnflow.types import AttentionGraph
 
@@ -37,15 +30,6 @@ class ValueZeroingSettings(BlockSettings, total=False):
     """Settings of `value_zeroing`, for its overloads."""
 
     progress: checks.Progress | None
-
-
-class _Execution(NamedTuple):
-    """A call of a block during the pass."""
-
-    module: nn.Module
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any]
-    output: Tensor  # (position, width)
 
 
 @overload
@@ -77,7 +61,7 @@ def value_zeroing(
     model, tokenizer, text, layout, truncate
         As for `norms`.
     progress
-        Called with (runs of a block done, runs in total) for each text.
+        Called with (layers done, layers in total), for each text anew.
 
     Notes
     -----
@@ -94,80 +78,41 @@ def value_zeroing(
 
     def compute(model: nn.Module, inputs: Inputs) -> AttentionGraph:
         chosen = layout_of(model, layout)
-        executions = _record(model, inputs, chosen)
+        blocks = capture_blocks(model, inputs, chosen)
         layers: list[NDArray[np.float64]] = []
-        for number, execution in enumerate(executions):
-            layers.append(normalize(_changes(model, execution, chosen)))
+        for number, block in enumerate(blocks, start=1):
+            layers.append(normalize(_changes(model, block, chosen)))
             if progress is not None:
-                progress(number + 1, len(executions))
+                progress(number, len(blocks))
         (tokens,), origin = name_example(model, inputs, 0, layers[0].shape[:1])
         return graph(layers, tokens, origin, edges="value_zeroing", residual="measured")
 
     return one_or_all(compute, model, tokenizer, text, truncate=truncate)
 
 
-def _record(model: nn.Module, inputs: Inputs, layout: BlockLayout) -> list[_Execution]:
-    """Run the model once and return the calls of its blocks, in order."""
-    calls: list[tuple[nn.Module, Any, Any]] = []
-    outputs: list[Tensor] = []
-    captured = 0
-
-    def enter(module: nn.Module, args: Any, kwargs: Any) -> None:
-        calls.append((module, args, kwargs))
-
-    def leave(_module: nn.Module, _args: Any, output: Any) -> None:
-        outputs.append(first_tensor((output,), {}))
-
-    def receive(call: Call) -> None:
-        nonlocal captured
-        captured += 1
-        if call.role == "cross" or call.size[0] != 1:
-            raise encoder_decoder(model, call)
-        _ = call.weights()
-
-    handles: list[Any] = []
-    try:
-        for block in blocks_of(model, layout).values():
-            handles.append(block.register_forward_pre_hook(enter, with_kwargs=True))
-            handles.append(block.register_forward_hook(leave))
-        _ = capture_attention(model, inputs.forward, receive)
-    finally:
-        for handle in handles:
-            handle.remove()
-    # A pass that captured no attention comes before the one that did.
-    pairs = list(zip(calls, outputs, strict=True))[-captured:]
-    if len(pairs) != captured:
-        raise UnsupportedModelError(
-            f"{type(model).__name__}: captured {captured} attentions and {len(pairs)} blocks. Some "
-            "layers do not have the parts of the layout"
-        )
-    return [_Execution(*call, output[0]) for call, output in pairs]
-
-
-def _changes(model: nn.Module, execution: _Execution, layout: BlockLayout) -> NDArray[np.float64]:
+def _changes(model: nn.Module, block: Block, layout: BlockLayout) -> NDArray[np.float64]:
     """Return `1 − cos` (query, key) of the block's output with and without each key's value."""
     import torch
 
-    whole = torch.nn.functional.normalize(execution.output.double(), dim=-1)
+    whole = torch.nn.functional.normalize(block.output.double(), dim=-1)
     count = len(whole)
-    found = np.empty((count, count))
+    found = whole.new_empty(count, count)
     with torch.no_grad(), evaluation_mode(model), force_eager():
-        for start in range(0, count, step := max(1, _TOKENS // count)):
-            keys = range(start, min(start + step, count))
-            with _zeroed(model, execution.module, layout, keys):
-                args, kwargs = _copies(execution, len(keys))
-                output = first_tensor((execution.module(*args, **kwargs),), {})
+        for keys in torch.arange(count, device=whole.device).split(max(1, _TOKENS // count)):
+            args, kwargs = _copies(block.execution, len(keys))
+            with _zeroed(model, block.execution.module, layout, keys):
+                output = first_tensor((block.execution.module(*args, **kwargs),), {})
             changed = torch.nn.functional.normalize(output.double(), dim=-1)
             # |a − b|² / 2 is 1 − cos of unit vectors, without the rounding of the difference.
-            halves = (changed - whole).square().sum(dim=-1) / 2  # (key, query)
-            found[:, start : keys.stop] = halves.T.cpu().numpy()
-    return found
+            found[:, keys] = ((changed - whole).square().sum(dim=-1) / 2).T
+    # Exactly zero where a value is not used, whatever rounding changed.
+    return (found * block.sees()).cpu().numpy()
 
 
-def _copies(execution: _Execution, count: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def _copies(execution: Execution, count: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Return the arguments of a block with `count` copies of its hidden states."""
     hidden = first_tensor(execution.args, execution.kwargs)
-    copies = hidden.expand(count, *hidden.shape[1:])
+    copies = execution.hidden.repeat(count, 1, 1)
     args = tuple(copies if value is hidden else value for value in execution.args)
     return args, {
         name: copies if value is hidden else value for name, value in execution.kwargs.items()
@@ -176,37 +121,35 @@ def _copies(execution: _Execution, count: int) -> tuple[tuple[Any, ...], dict[st
 
 @contextlib.contextmanager
 def _zeroed(
-    model: nn.Module, block: nn.Module, layout: BlockLayout, keys: range
+    model: nn.Module, block: nn.Module, layout: BlockLayout, keys: Tensor
 ) -> Generator[None]:
-    """Set the value of the key of each copy to zero in the runs of the block made inside."""
+    """Set the value of the key of each copy to zero in the run of the block made inside."""
     import torch
 
-    copies = torch.arange(len(keys))
+    copies = torch.arange(len(keys), device=keys.device)
 
-    def without(values: Tensor) -> Tensor:
-        values = values.clone()
-        if values.ndim == 4:  # (copy, head, key, width)
-            values[copies, :, list(keys)] = 0
-        else:  # (copy, key, heads · width)
-            values[copies, list(keys)] = 0
-        return values
+    def project(_module: nn.Module, _args: Any, output: Tensor) -> Tensor:
+        output = output.clone()  # (copy, key, heads · width)
+        output[copies, keys] = 0
+        return output
 
     if layout.value:
-        projection = block.get_submodule(layout.value)
-
-        def project(_module: nn.Module, _args: Any, output: Tensor) -> Tensor:
-            return without(output)
-
-        handle = projection.register_forward_hook(project)
+        handle = block.get_submodule(layout.value).register_forward_hook(project)
         try:
             yield
         finally:
             handle.remove()
         return
+    runs = 0
 
-    def receive(call: Call) -> None:
-        cast("Any", call).value = without(values_of(call, model))
+    def receive(call: Any) -> None:
+        nonlocal runs
+        runs += 1
+        call.value = call.value.clone()  # (copy, head, key, width)
+        call.value[copies, :, keys] = 0
         _ = call.weights()
 
     with hook_transformers(model, receive, fused=False):
         yield
+    if not runs:
+        raise no_values(model)

@@ -36,17 +36,15 @@ def capture_attention(
     """Run `model` on `inputs`, pass each captured attention to `receive`, and return the output.
 
     With `fused`, `receive` must use `Call.times` only, and models may leave their masks to the
-    fused kernels. With `gradients`, autograd records the pass. The model runs in evaluation mode,
-    and its state is restored afterwards, also after an error. Strategies are tried in order, with
-    one pass each, until one captures attention. UnsupportedModelError if none does, if some layers
-    have no attention, or if a layer has several.
+    fused kernels. With `gradients`, autograd records the pass, which must be outside inference
+    mode. The model runs in evaluation mode, and its state is restored afterwards, also after an
+    error. Strategies are tried in order, with one pass each, until one captures attention.
+    UnsupportedModelError if none does, if some layers have no attention, or if a layer has several.
     """
     import torch
 
     captured = _Checker(model, inputs, receive)
-    inference = torch.is_inference_mode_enabled() and not gradients
-    recorded = torch.inference_mode(inference), torch.set_grad_enabled(gradients)
-    with recorded[0], recorded[1], evaluation_mode(model), force_eager():
+    with torch.set_grad_enabled(gradients), evaluation_mode(model), force_eager():
         for strategy in _strategies(model, fused=fused):
             output = strategy(model, inputs, captured.receive)
             if captured:

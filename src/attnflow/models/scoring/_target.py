@@ -61,30 +61,34 @@ class Classes:
         """Return the name of a class; without a name, its number."""
         return self.labels[number] if self.labels else token_names(self.tokenizer, [number])[0]
 
-    def number(self, target: int | str) -> int:
-        """Return the number of a class or token."""
+    def number(self, target: int | str, argument: str = "target") -> int:
+        """Return the number of a class or token; errors name the argument."""
         if isinstance(target, str):
-            number = self._label(target) if self.tokenizer is None else self._token(target)
+            find = self._label if self.tokenizer is None else self._token
+            number = find(target, argument)
         else:
-            number = checks.as_int(target, "target")
+            number = checks.as_int(target, argument)
         if not 0 <= number < self.count:
-            raise InputError(f"target: expected a class from 0 to {self.count - 1}, got {target!r}")
+            raise InputError(
+                f"{argument}: expected a class from 0 to {self.count - 1}, got {target!r}"
+            )
         return number
 
-    def _label(self, target: str) -> int:
+    def _label(self, target: str, argument: str) -> int:
         if self.labels is None:
             raise InputError(
-                f"target: the model has no names for its classes, got {target!r}; pass a number "
-                f"from 0 to {self.count - 1}"
+                f"{argument}: the model has no names for its classes, got {target!r}; pass a "
+                f"number from 0 to {self.count - 1}"
             )
         if target not in self.labels:
-            raise InputError(f"target: expected one of {', '.join(self.labels)}, got {target!r}")
+            known = ", ".join(self.labels)
+            raise InputError(f"{argument}: expected one of {known}, got {target!r}")
         return self.labels.index(target)
 
-    def _token(self, target: str) -> int:
+    def _token(self, target: str, argument: str) -> int:
         """Return the id of a token by its name in the vocabulary, or by a text of one token."""
         if self.labels is not None:  # a model that labels tokens
-            return self._label(target)
+            return self._label(target, argument)
         known = self.tokenizer.get_vocab().get(target)
         if known is not None:
             return int(known)
@@ -92,8 +96,9 @@ class Classes:
         if len(ids) != 1:
             pieces = " ".join(token_names(self.tokenizer, ids))
             raise InputError(
-                f"target: expected one token, got {target!r}, which is {len(ids)} tokens ({pieces})"
+                f"{argument}: expected one token, got {target!r}, which is {len(ids)} tokens "
+                f"({pieces})"
             )
         if ids[0] == getattr(self.tokenizer, "unk_token_id", None):
-            raise InputError(f"target: {target!r} is not in the vocabulary of the model")
+            raise InputError(f"{argument}: {target!r} is not in the vocabulary of the model")
         return ids[0]

@@ -1,0 +1,145 @@
+"""`effective` is the formula, and leaves the output of every head as it is."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import reference
+import torch
+from edge_models import (
+    CAUSAL,
+    FAMILIES,
+    PAIRS,
+    attention,
+    effective,
+    inputs_for,
+    model_of,
+    new_model,
+    one,
+)
+
+import attnflow as af
+from attnflow.edges import _effective
+from attnflow.edges._effective import effective_weights
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_effective_attention_is_that_of_the_literal_decomposition(family: str):
+    found = one(effective, family, residual=0.25)
+    layers = reference.layers_of(family)
+    means = [reference.effective(layer, causal=family in CAUSAL).mean(axis=0) for layer in layers]
+    assert found.n_layers == len(means) == 3
+    for mine, mean in zip(found.layers, means, strict=True):
+        shares = reference.rows_to_one(np.maximum(mean, 0))
+        expected = 0.75 * shares + 0.25 * np.eye(len(shares))
+        np.testing.assert_allclose(mine, expected, rtol=0, atol=1e-6)
+    every = np.concatenate([mean.ravel() for mean in means])
+    clipped = -every[every < 0].sum() / np.abs(every).sum()
+    assert found.settings["clipped"] == pytest.approx(clipped, abs=1e-6)
+    assert clipped > 0.001
+    assert found.settings["equals_attention"] is False
+
+
+def _random(heads: int, groups: int, n: int, width: int, *, causal: bool) -> tuple[Any, Any]:
+    """Weights and values, with tokens that repeat."""
+    seed = torch.Generator().manual_seed(3)
+    scores = torch.randn(heads, n, n, generator=seed)
+    if causal:
+        scores += torch.full((n, n), -torch.inf).triu(diagonal=1)
+    values = torch.randn(groups, n, width, generator=seed)
+    values[:, n // 2 :] = values[:, : n - n // 2]
+    return scores.softmax(dim=-1), values
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize(("n", "width"), [(6, 8), (20, 8), (70, 64), (12, 256), (1, 4), (2, 1)])
+def test_the_output_of_every_head_is_the_same(n: int, width: int, causal: bool):
+    weights, values = _random(4, 2, n, width, causal=causal)
+    found = effective_weights(weights, values)
+    each = values.repeat_interleave(2, dim=0).double()
+    np.testing.assert_allclose(found @ each, weights.double() @ each, rtol=0, atol=1e-6)
+    if causal:
+        assert not found.triu(diagonal=1).any()
+    # Between values that are the same, attention is divided evenly.
+    if not causal and n > 1:
+        np.testing.assert_allclose(found[:, :, 0], found[:, :, n // 2], rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("family", ["bert", "gpt2", "llama"])
+def test_the_output_of_a_models_heads_is_the_same_with_repeated_tokens(family: str):
+    ids = inputs_for(family)["input_ids"].repeat(1, 2)
+    found: list[tuple[torch.Tensor, torch.Tensor]] = []
+    original = _effective.effective_weights
+
+    def record(weights: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+        result = original(weights, values)
+        each = values.repeat_interleave(len(weights) // len(values), dim=0).double()
+        found.append((result @ each, weights.double() @ each))
+        return result
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_effective, "effective_weights", record)
+        _ = effective(model_of(family), None, {"input_ids": ids})
+    assert len(found) == 3
+    for mine, own in found:
+        np.testing.assert_allclose(mine, own, rtol=0, atol=1e-6)
+
+
+def test_a_few_queries_at_a_time_give_the_same(monkeypatch: pytest.MonkeyPatch):
+    weights, values = _random(4, 2, 20, 8, causal=True)
+    expected = effective_weights(weights, values)
+    monkeypatch.setattr(_effective, "_MAX_ELEMENTS", 3 * 8 * 8)
+    found = effective_weights(weights, values)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
+
+
+def test_values_that_are_all_zero_have_no_effective_attention():
+    for causal in (False, True):
+        weights, values = _random(2, 2, 5, 4, causal=causal)
+        assert not effective_weights(weights, torch.zeros_like(values)).any()
+
+
+@pytest.mark.parametrize("family", ["bert", "mpnet", "gpt2", "llama", "verb-number", "t5", "bart"])
+def test_it_equals_attention_for_no_more_tokens_than_a_head_has_dimensions(family: str):
+    inputs = {name: ids[:, :4] for name, ids in inputs_for(family).items()}
+    [found] = effective(model_of(family), None, inputs)
+    assert found.settings["equals_attention"] is True
+    [expected] = attention(model_of(family), None, inputs)
+    # Random values may be close to one another, and then rounding counts.
+    for mine, own in zip(found.layers, expected.layers, strict=True):
+        np.testing.assert_allclose(mine, own, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("family", PAIRS)
+def test_an_encoder_decoder_is_one_graph_over_source_and_target(family: str):
+    [found] = effective(model_of(family), None, inputs_for(family))
+    [expected] = attention(model_of(family), None, inputs_for(family))
+    assert found.sizes == expected.sizes
+    assert found.tokens == expected.tokens
+    for mine, own in zip(found.layers, expected.layers, strict=True):
+        assert (np.isinf(mine) == np.isinf(own)).all()
+    assert found.settings["source_tokens"] == 9
+    assert af.rollout(found).scores.shape == (7, 14, 14)
+
+
+def test_half_precision_takes_nothing_more_away():
+    inputs = inputs_for("bert")
+    [found] = effective(new_model("bert").to(torch.bfloat16), None, inputs)
+    expected = one(effective, "bert")
+    for mine, own in zip(found.layers, expected.layers, strict=True):
+        np.testing.assert_allclose(mine, own, rtol=0, atol=0.05)
+
+
+def test_the_values_of_a_call_without_heads_are_one_head():
+    class OneHead(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.nn.functional.scaled_dot_product_attention(x, x, x)
+
+    x = torch.randn(9, 4, generator=torch.Generator().manual_seed(0))
+    [found] = effective(OneHead(), None, x)
+    weights = (x @ x.T / 2).softmax(dim=-1)[None]
+    expected = effective_weights(weights, x[None])[0].clamp(min=0)
+    expected /= expected.sum(dim=-1, keepdim=True)
+    np.testing.assert_allclose(
+        found.layers[0], expected.numpy() / 2 + np.eye(9) / 2, rtol=0, atol=1e-5
+    )

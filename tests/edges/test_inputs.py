@@ -1,0 +1,156 @@
+"""One text or several, tensors with padding, and what is refused."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from edge_models import METHODS, PAIRS, inputs_for, model_of, one
+from own_models import NORM_FIRST, OwnModel
+from small_models import small_model
+from small_tokenizers import tokenizer_for
+
+import attnflow as af
+from close_results import assert_close
+
+TEXT = "the old cat sat on the mat"
+TEXTS = [TEXT, "the key", "old man, the cat sat"]
+# A family that a method supports.
+FAMILY = dict.fromkeys(METHODS, "bert") | {"logit_contributions": "llama"}
+
+
+def _read(method: str, text: Any, family: str = "", **settings: Any) -> Any:
+    family = family or FAMILY[method]
+    return METHODS[method](model_of(family), tokenizer_for(family), text, **settings)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_one_text_gives_one_result_and_a_list_a_list_of_the_same(method: str):
+    alone = [_read(method, text) for text in TEXTS]
+    assert not any(isinstance(found, list) for found in alone)
+    assert_close(_read(method, TEXTS), alone)
+    assert_close(_read(method, tuple(TEXTS)), alone)
+    assert_close(_read(method, [TEXT]), alone[:1])
+    assert alone[0].origin.text == TEXT
+
+
+PADDED = [
+    (method, family, side)
+    for method in METHODS
+    for family in (["llama"] if method == "logit_contributions" else ["bert", "mpnet", "llama"])
+    for side in ("left", "right")
+    # `attend` runs the batch as it is, and positions on the left are counted.
+    if (method, side) != ("attention", "left")
+]
+
+
+@pytest.mark.parametrize(("method", "family", "side"), PADDED)
+def test_padding_does_not_matter(method: str, family: str, side: str):
+    ids = inputs_for(family, batch=2)["input_ids"]
+    mask = torch.ones_like(ids)
+    cut = slice(0, 3) if side == "left" else slice(6, 9)
+    mask[1, cut] = 0
+    ids[1, cut] = 0
+    # What the padding says is no part of the input.
+    tokens = ids[1:, mask[1].bool()]
+    model, ask = model_of(family), METHODS[method]
+    found = ask(model, None, {"input_ids": ids, "attention_mask": mask})
+    assert len(found) == 2
+    assert_close(found[0], ask(model, None, {"input_ids": ids[:1]})[0], atol=1e-5)
+    assert_close(found[1], ask(model, None, {"input_ids": tokens})[0], atol=1e-5)
+
+
+def test_padding_between_tokens_is_an_error():
+    inputs = inputs_for("bert") | {"attention_mask": torch.tensor([[1, 1, 0, 1, 1, 1, 1, 1, 1]])}
+    for method in ("norms", "gradient", "effective"):
+        with pytest.raises(af.InputError, match="expected padding at the ends only"):
+            _ = METHODS[method](model_of("bert"), None, inputs)
+
+
+@pytest.mark.parametrize("family", PAIRS)
+def test_padding_of_a_decoder_is_an_error(family: str):
+    mask = torch.tensor([[1, 1, 1, 1, 0]])
+    inputs = inputs_for(family) | {"decoder_attention_mask": mask}
+    for method in ("gradient", "effective"):
+        with pytest.raises(af.InputError, match="padding of a decoder"):
+            _ = METHODS[method](model_of(family), None, inputs)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "expected a text with at least one word"),
+        ("  ", "expected a text with at least one word"),
+        ([], "expected at least one text, got an empty list"),
+        ((), "expected at least one text, got an empty list"),
+        ([TEXT, ""], "expected a text with at least one word"),
+        ([[TEXT, TEXT]], "expected a text, a str, got list"),
+        ([3], "expected a text, a str, got int"),
+        (3, "expected a text, a list of texts, or tensors, got int"),
+        ("the " * 70, "expected a text of at most"),
+    ],
+)
+def test_a_text_that_is_none_is_an_error(method: str, text: Any, message: str):
+    with pytest.raises(af.InputError, match=message):
+        _ = _read(method, text)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_long_text_can_be_cut(method: str):
+    found = _read(method, "the " * 70, truncate=True)
+    assert len(found.tokens) == 64
+    assert [len(one.tokens) for one in _read(method, ["the " * 70, "the key"], truncate=True)][
+        0
+    ] == 64
+
+
+@pytest.mark.parametrize("method", ["effective", "norms", "attention"])
+@pytest.mark.parametrize("residual", [-0.1, 1, 1.5, "half", True, np.nan])
+def test_a_residual_out_of_range_is_an_error(method: str, residual: Any):
+    with pytest.raises(af.InputError, match=r"residual must be a number in \[0, 1\)"):
+        _ = one(METHODS[method], "bert", residual=residual)
+
+
+def test_times_attention_is_a_bool():
+    with pytest.raises(af.InputError, match="times_attention must be a bool, got 1"):
+        _ = one(METHODS["gradient"], "bert", times_attention=1)
+
+
+@pytest.mark.parametrize("argument", ["target", "against"])
+@pytest.mark.parametrize("method", ["gradient", "logit_contributions"])
+def test_an_unknown_class_is_an_error_that_names_the_argument(method: str, argument: str):
+    for wrong, message in (
+        (2, f"{argument}: expected a class from 0 to 1, got 2"),
+        ("dual", f"{argument}: expected one of singular, plural, got 'dual'"),
+    ):
+        with pytest.raises(af.InputError, match=message):
+            _ = one(METHODS[method], "verb-number", **{argument: wrong})
+
+
+@pytest.mark.parametrize("method", ["gradient", "logit_contributions"])
+def test_an_unknown_token_is_an_error(method: str):
+    with pytest.raises(af.InputError, match="against: expected one token, got 'cats and dogs'"):
+        _ = _read(method, TEXT, "gpt2", target=" the", against="cats and dogs")
+    assert _read(method, TEXT, "gpt2", target=" the").settings["target_name"] == "Ġthe"
+
+
+def test_a_target_of_a_model_without_logits_is_an_error():
+    with pytest.raises(af.UnsupportedModelError, match="BertModel: expected an output with logits"):
+        _ = METHODS["gradient"](small_model("bert"), None, inputs_for("bert"), target=0)
+    base = model_of("llama").model
+    with pytest.raises(af.UnsupportedModelError, match="LlamaModel: expected an output with logit"):
+        _ = METHODS["logit_contributions"](base, None, inputs_for("llama"), target=0)
+
+
+def test_several_sequences_of_a_plain_module_are_an_error():
+    ids = inputs_for("bert", batch=2)["input_ids"]
+    for method in ("norms", "alti", "value_zeroing", "effective"):
+        with pytest.raises(af.UnsupportedModelError, match="attention of one sequence, got 2"):
+            _ = METHODS[method](OwnModel(), None, ids, layout=NORM_FIRST)
+
+
+def test_what_is_no_model_is_an_error():
+    for method in METHODS.values():
+        with pytest.raises(af.InputError, match="expected a torch module"):
+            _ = method("bert", None, TEXT)

@@ -1,0 +1,264 @@
+"""Models of one's own with a `BlockLayout`; a wrong one is an error and no wrong result."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+import reference
+import torch
+from edge_models import (
+    FAMILIES,
+    IMAGES,
+    METHODS,
+    alti,
+    effective,
+    inputs_for,
+    model_of,
+    new_model,
+    norms,
+    one,
+    randomized,
+    value_zeroing,
+)
+from own_models import NORM_FIRST, NORM_LAST, FusedMix, Mix, OwnModel, PlainRoot
+from unknown_model import UnknownConfig, UnknownModel
+
+import attnflow as af
+from attnflow.edges import BlockLayout
+from attnflow.edges._layout import LAYOUTS, known_layout
+from close_results import assert_close
+
+IDS = inputs_for("bert")["input_ids"]
+OF_BLOCKS = ["norms", "alti", "value_zeroing", "logit_contributions"]
+
+
+def _layers(model: Any) -> list[reference.Layer]:
+    """The blocks of a model of one's own in the pass over IDS, read by hooks."""
+    seen: dict[str, list[Any]] = {"x": [], "out": [], "V": [], "A": []}
+
+    def keep(name: str, value: torch.Tensor) -> None:
+        seen[name].append(value[0].detach().clone().double())
+
+    handles: list[Any] = []
+    for block in model.steps:
+        handles += [
+            block.register_forward_pre_hook(lambda _m, args: keep("x", args[0])),
+            block.register_forward_hook(lambda _m, _a, out: keep("out", out)),
+            block.mix.v.register_forward_hook(lambda _m, _a, out: keep("V", out)),
+            block.mix.attn_drop.register_forward_hook(lambda _m, _a, out: keep("A", out)),
+        ]
+    with torch.no_grad():
+        _ = model(IDS)
+    for handle in handles:
+        handle.remove()
+    found: list[reference.Layer] = []
+    for number, block in enumerate(model.steps):
+        x, out, V, A = (seen[name][number].numpy() for name in ("x", "out", "V", "A"))
+        V = V.reshape(len(x), 2, 4).repeat(2, axis=1)
+        W = reference.array(block.mix.out.weight.T).reshape(4, 4, 16)
+        norm = None if block.first else block.norm_a
+        found.append(reference.Layer(A, V, W, reference.array(block.mix.out.bias), x, out, norm))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("settings", "layout"),
+    [
+        ({}, NORM_FIRST),
+        ({"in_place": True}, NORM_FIRST),
+        ({"first": False}, NORM_LAST),
+        ({"norm": torch.nn.RMSNorm}, NORM_FIRST),
+    ],
+    ids=["norm first", "in place", "norm last", "RMS"],
+)
+def test_a_model_of_ones_own_works_with_its_layout(settings: Any, layout: BlockLayout):
+    model = randomized(OwnModel(**settings))
+    layers = _layers(model)
+    results = [method(model, None, IDS, layout=layout) for method in (norms, alti, effective)]
+    for [found], expected in zip(
+        results,
+        (
+            reference.norms,
+            lambda layer: reference.alti(layer)[1],
+            lambda layer: _with_residual(reference.effective(layer, causal=False)),
+        ),
+        strict=True,
+    ):
+        assert found.n_layers == len(layers) == 3
+        for mine, layer in zip(found.layers, layers, strict=True):
+            np.testing.assert_allclose(mine, expected(layer), rtol=0, atol=1e-6)
+
+
+def _with_residual(effective: Any) -> Any:
+    shares = reference.rows_to_one(np.maximum(effective.mean(axis=0), 0))
+    return (shares + np.eye(len(shares))) / 2
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+def test_value_zeroing_of_a_model_of_ones_own_is_that_of_runs_without_a_value(in_place: bool):
+    model = randomized(OwnModel(in_place=in_place))
+    layer, block = _layers(model)[1], model.steps[1]
+    changes = np.zeros((9, 9))
+    for j in range(9):
+
+        def zero(_module: Any, _args: Any, output: torch.Tensor, j: int = j) -> None:
+            output[0, j] = 0
+
+        handle = block.mix.v.register_forward_hook(zero)
+        with torch.no_grad():
+            changed = reference.array(block(torch.tensor(layer.x)[None])[0])
+        handle.remove()
+        for i, (a, b) in enumerate(zip(layer.out, changed, strict=True)):
+            changes[i, j] = 1 - a @ b / np.linalg.norm(a) / np.linalg.norm(b)
+    [found] = value_zeroing(model, None, IDS, layout=NORM_FIRST)
+    np.testing.assert_allclose(found.layers[1], reference.rows_to_one(changes), rtol=0, atol=1e-6)
+
+
+def test_contributions_to_the_logit_of_a_model_of_ones_own_sum_to_it():
+    model = randomized(OwnModel())
+    [found] = METHODS["logit_contributions"](model, None, IDS, layout=NORM_FIRST, target=1)
+    with torch.no_grad():
+        logit = float(model(IDS)[0, 1])
+    rest = sum(found.settings["feed_forward"]) + found.settings["bias"]
+    assert found.values.sum() + rest == pytest.approx(logit, abs=1e-6)
+
+
+def test_fused_attention_needs_no_value_projection_but_to_zero_it():
+    fused, plain = (randomized(OwnModel(mix=mix)) for mix in (FusedMix, Mix))
+    without = dataclasses.replace(NORM_FIRST, value="")
+    for method in (norms, alti, effective):
+        found = method(fused, None, IDS, layout=without)
+        assert_close(found, method(plain, None, IDS, layout=NORM_FIRST))
+    found = value_zeroing(fused, None, IDS, layout=NORM_FIRST)
+    assert_close(found, value_zeroing(plain, None, IDS, layout=NORM_FIRST))
+    with pytest.raises(af.UnsupportedModelError, match="Name its value projection"):
+        _ = value_zeroing(fused, None, IDS, layout=without)
+
+
+@pytest.mark.parametrize("method", ["norms", "alti", "effective", "value_zeroing"])
+def test_values_that_are_unknown_are_an_error_that_names_the_value_projection(method: str):
+    layout = dataclasses.replace(NORM_FIRST, value="")
+    with pytest.raises(af.UnsupportedModelError, match="Name its value projection"):
+        _ = METHODS[method](OwnModel(), None, IDS, layout=layout)
+
+
+WRONG = {
+    "value": (OwnModel(), dataclasses.replace(NORM_FIRST, value="mix.k"), "not the sum"),
+    "output": (OwnModel(), dataclasses.replace(NORM_FIRST, output="mix.q"), "not the sum"),
+    "norm": (OwnModel(), dataclasses.replace(NORM_FIRST, norm="norm_a"), "not the sum"),
+    "scale": (OwnModel(), dataclasses.replace(NORM_FIRST, scale="mix.out.bias"), "not the sum"),
+    "last is first": (
+        OwnModel(first=False),
+        dataclasses.replace(NORM_LAST, norm_first=True, final_norm="end"),
+        "norm_first=True, and the input of its attention is the input of the block",
+    ),
+    "first is last": (
+        OwnModel(),
+        dataclasses.replace(NORM_FIRST, norm_first=False),
+        "norm_first=False, and the input of its attention is another",
+    ),
+    "name": (OwnModel(), dataclasses.replace(NORM_FIRST, norm="norm_c"), "no module has the parts"),
+    "scale that is none": (
+        OwnModel(),
+        dataclasses.replace(NORM_FIRST, scale="gamma"),
+        "no module has the parts mix, mix.out, norm_b, mix.v, gamma",
+    ),
+    "module that is not called": (
+        OwnModel(mix=FusedMix),
+        dataclasses.replace(NORM_FIRST, attention="mix.attn_drop"),
+        "3 executions, 0 attention inputs, 3 norm inputs",
+    ),
+    "width": (
+        OwnModel(),
+        dataclasses.replace(NORM_FIRST, norm="feed.1"),
+        "is not as the layout describes",
+    ),
+    "no projection": (
+        OwnModel(),
+        dataclasses.replace(NORM_FIRST, output="mix.attn_drop"),
+        "is not as the layout describes",
+    ),
+}
+
+
+@pytest.mark.parametrize("method", ["norms", "alti", "value_zeroing"])
+@pytest.mark.parametrize("wrong", WRONG)
+def test_a_wrong_layout_is_an_error(wrong: str, method: str):
+    model, layout, message = WRONG[wrong]
+    with pytest.raises(af.UnsupportedModelError, match=message):
+        _ = METHODS[method](randomized(model), None, IDS, layout=layout)
+
+
+def test_a_wrong_value_projection_is_an_error_for_effective_attention():
+    model, layout, message = WRONG["value"]
+    with pytest.raises(af.UnsupportedModelError, match=message):
+        _ = effective(randomized(model), None, IDS, layout=layout)
+
+
+@pytest.mark.parametrize("factor", [1, 1e4])
+def test_a_wrong_layout_shows_in_a_large_residual_stream_too(factor: float):
+    model, layout = randomized(OwnModel()).float(), dataclasses.replace(NORM_FIRST, value="mix.k")
+    with torch.no_grad():
+        _ = model.words.weight[:, 3].mul_(factor)
+    assert len(norms(model, None, IDS, layout=NORM_FIRST)) == 1
+    with pytest.raises(af.UnsupportedModelError, match="not the sum"):
+        _ = norms(model, None, IDS, layout=layout)
+
+
+def test_a_norm_that_is_neither_is_an_error():
+    model = randomized(OwnModel(first=False, norm=PlainRoot))
+    for method in (norms, alti):
+        with pytest.raises(af.UnsupportedModelError, match="PlainRoot is not LayerNorm or RMSNorm"):
+            _ = method(model, None, IDS, layout=NORM_LAST)
+
+
+@pytest.mark.parametrize("method", OF_BLOCKS)
+def test_an_unknown_architecture_is_an_error_that_shows_a_layout(method: str):
+    for model in (UnknownModel(UnknownConfig()), OwnModel()):
+        with pytest.raises(af.UnsupportedModelError, match="Describe its blocks") as raised:
+            _ = METHODS[method](model, None, IDS)
+        shown = str(raised.value).partition("layout=attnflow.edges.")[2]
+        assert eval(shown, {"BlockLayout": BlockLayout}).norm_first is True  # noqa: S307 (ours)
+
+
+@pytest.mark.parametrize("method", OF_BLOCKS)
+def test_an_encoder_decoder_is_an_error_that_names_what_supports_it(method: str):
+    model = model_of("bart")
+    layout = BlockLayout(
+        "self_attn", "self_attn.out_proj", "self_attn_layer_norm", norm_first=True,
+        final_norm="layer_norm",
+    )  # fmt: skip
+    with pytest.raises(af.UnsupportedModelError, match="BartForConditionalGeneration"):
+        _ = METHODS[method](model, None, inputs_for("bart"))
+    if method != "logit_contributions":  # which finds no last norm
+        with pytest.raises(af.UnsupportedModelError, match="is an encoder-decoder"):
+            _ = METHODS[method](model, None, inputs_for("bart"), layout=layout)
+
+
+def test_vision_models_have_the_layout_of_the_installed_transformers():
+    assert set(IMAGES) == {"vit", "dinov2", "dinov2-with-registers"}
+    for family in IMAGES:
+        model = model_of(family)
+        names = {name for name, _ in model.named_modules()}
+        layout = known_layout(model)
+        assert layout is not None
+        assert any(name.endswith(layout.output) for name in names)
+
+
+def test_every_known_layout_is_tested():
+    tested = {model_of(family).config.model_type for family in FAMILIES}
+    # The classes of these two are those of RoBERTa under another name.
+    assert set(LAYOUTS) == tested | {"camembert", "xlm-roberta"}
+
+
+@pytest.mark.parametrize("method", ["norms", "alti", "value_zeroing", "effective"])
+@pytest.mark.parametrize("family", ["bert", "llama", "mpnet", "dinov2"])
+def test_half_precision_gives_the_same_but_for_rounding(family: str, method: str):
+    model, given = new_model(family).to(torch.bfloat16), inputs_for(family)
+    inputs = {k: v.to(torch.bfloat16) if v.is_floating_point() else v for k, v in given.items()}
+    [found] = METHODS[method](model, None, inputs)
+    expected = one(METHODS[method], family)
+    assert found.n_layers == 3
+    for mine, own in zip(found.layers, expected.layers, strict=True):
+        np.testing.assert_allclose(mine, own, rtol=0, atol=0.1)

@@ -1,0 +1,147 @@
+"""`logit_contributions` is the formula; with the rest, its values sum to the logit."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import reference
+import torch
+from edge_models import (
+    IMAGES,
+    NORM_LAST,
+    SUMS,
+    inputs_for,
+    logit_contributions,
+    model_of,
+    new_model,
+    one,
+    randomized,
+)
+from small_models import DECODERS
+
+import attnflow as af
+from attnflow.edges import BlockLayout
+
+FINAL = {"gpt2": "transformer.ln_f", "vit": "vit.layernorm", "verb-number": "norm"}
+HEADS = {"vit": "classifier", "verb-number": "classifier"}
+
+
+def _expected(family: str, target: int) -> tuple[Any, float]:
+    """The values by the formula, and the logit."""
+    layers, twin = reference.layers_of(family), reference.twin_of(family)
+    norm: Any = twin.get_submodule(FINAL.get(family, "model.norm"))
+    head: Any = twin.get_submodule(HEADS.get(family, "lm_head"))
+    p = 0 if family in ("vit", "verb-number") else len(layers[0].x) - 1
+    h = layers[-1].out[p]
+    weight = reference.array(head.weight[target]) * reference.array(norm.weight)
+    if "RMS" in type(norm).__name__:
+        direction = weight / np.sqrt((h**2).mean() + norm.variance_epsilon)
+    else:
+        direction = (weight - weight.mean()) / np.sqrt(h.var() + norm.eps)
+    values = np.zeros(len(layers[0].x))
+    values[p] = layers[0].x[p] @ direction
+    M = np.eye(len(values))
+    for layer in layers:
+        for j, k in np.ndindex(M.shape):
+            values[k] += layer.T[p, j] @ direction * M[j, k]
+        M = reference.alti(layer)[1] @ M
+    with torch.no_grad():
+        _, output = reference.run(family, inputs_for(family))
+        return values, float(reference.score(output, target))
+
+
+@pytest.mark.parametrize("family", SUMS)
+def test_values_are_those_of_the_literal_formula_and_sum_to_the_logit(family: str):
+    found = one(logit_contributions, family, target=1)
+    values, logit = _expected(family, 1)
+    np.testing.assert_allclose(found.values, values, rtol=1e-4, atol=1e-4)
+    settings = found.settings
+    assert len(settings["feed_forward"]) == 3
+    rest = sum(settings["feed_forward"]) + settings["bias"]
+    assert found.values.sum() + rest == pytest.approx(logit, rel=1e-4, abs=1e-4)
+    assert settings["score"] == pytest.approx(logit, rel=1e-4, abs=1e-4)
+    assert settings["signed"] is True
+    assert found.method == "logit_contributions"
+
+
+@pytest.mark.parametrize("family", SUMS)
+def test_the_difference_of_two_logits_is_the_difference_of_their_contributions(family: str):
+    first, second = (one(logit_contributions, family, target=t) for t in (1, 0))
+    found = one(logit_contributions, family, target=1, against=0)
+    np.testing.assert_allclose(found.values, first.values - second.values, rtol=0, atol=1e-4)
+    score = first.settings["score"] - second.settings["score"]
+    assert found.settings["score"] == pytest.approx(score, abs=1e-4)
+    rest = sum(found.settings["feed_forward"]) + found.settings["bias"]
+    assert found.values.sum() + rest == pytest.approx(score, abs=1e-4)
+
+
+def test_the_patches_of_an_image_have_names():
+    found = one(logit_contributions, "vit")
+    assert len(found.tokens) == 17
+    assert found.origin.grid.rows == found.origin.grid.columns == 4
+
+
+def test_a_position_can_be_chosen():
+    ids = inputs_for("llama")["input_ids"]
+    whole = one(logit_contributions, "llama", target=3, position=4)
+    [cut] = logit_contributions(model_of("llama"), None, {"input_ids": ids[:, :5]}, target=3)
+    np.testing.assert_allclose(whole.values[:5], cut.values, rtol=0, atol=1e-4)
+    assert not whole.values[5:].any()
+
+
+@pytest.mark.parametrize("family", NORM_LAST)
+def test_blocks_that_normalise_last_are_an_error(family: str):
+    with pytest.raises(af.UnsupportedModelError, match="needs blocks that normalise first"):
+        _ = one(logit_contributions, family)
+
+
+@pytest.mark.parametrize("family", sorted(IMAGES.keys() - {"vit"}))
+def test_a_head_that_reads_several_positions_is_an_error(family: str):
+    with pytest.raises(af.UnsupportedModelError, match="reads the last norm at"):
+        _ = one(logit_contributions, family)
+
+
+def test_soft_capped_logits_are_an_error():
+    plain, model = new_model("llama"), new_model("llama")
+    _ = model.lm_head.register_forward_hook(lambda _m, _a, logits: 2 * torch.tanh(logits / 2))
+    assert len(logit_contributions(plain, None, inputs_for("llama"))) == 1
+    with pytest.raises(af.UnsupportedModelError, match="its head is not linear"):
+        _ = logit_contributions(model, None, inputs_for("llama"))
+
+
+def test_another_last_norm_is_an_error():
+    # Gemma's norm multiplies by 1 + weight, and its embeddings are scaled.
+    layout = BlockLayout(
+        "self_attn", "self_attn.o_proj", "post_attention_layernorm", norm_first=True,
+        final_norm="norm",
+    )  # fmt: skip
+    model = randomized(DECODERS["gemma"]())
+    with pytest.raises(af.UnsupportedModelError, match="GemmaRMSNorm, is not LayerNorm or RMSNorm"):
+        _ = logit_contributions(model, None, inputs_for("gemma"), layout=layout)
+
+
+def test_blocks_that_add_something_else_are_an_error():
+    model = new_model("llama")
+    _ = model.model.layers[1].register_forward_hook(lambda _m, _a, output: 2 * output)
+    # The hook runs before ours in the pass, so what the block adds is known; between blocks it is
+    # not.
+    assert len(logit_contributions(model, None, inputs_for("llama"))) == 1
+    model = new_model("llama")
+    _ = model.model.layers[1].register_forward_pre_hook(
+        lambda _m, args, kwargs: ((2 * args[0],), kwargs), with_kwargs=True
+    )
+    with pytest.raises(af.UnsupportedModelError, match="add something else to the residual stream"):
+        _ = logit_contributions(model, None, inputs_for("llama"))
+
+
+def test_half_precision_gives_the_same_but_for_rounding():
+    expected = one(logit_contributions, "llama", target=1)
+    model = new_model("llama").to(torch.bfloat16)
+    [found] = logit_contributions(model, None, inputs_for("llama"), target=1)
+    size = np.abs(expected.values).sum()
+    np.testing.assert_allclose(found.values, expected.values, rtol=0, atol=0.05 * size)
+
+
+def test_a_target_against_itself_is_an_error():
+    with pytest.raises(af.InputError, match="against: expected another class than the target"):
+        _ = one(logit_contributions, "verb-number", target="plural", against=1)
