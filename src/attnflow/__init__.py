@@ -20,12 +20,13 @@ if TYPE_CHECKING:
     from attnflow import edges, evaluate, importance, models, paper, plot, view
     from attnflow.evaluate import Explanation, explain
     from attnflow.maxflow import MaxFlow
-    from attnflow.methods import flow, max_flow, raw, rollout
+    from attnflow.methods import flow, flow_split, max_flow, raw, rollout
     from attnflow.models import attend, load
     from attnflow.types import (
         Attention,
         AttentionGraph,
         EncoderDecoderAttention,
+        FlowSplit,
         Grid,
         Importance,
         Origin,
@@ -37,10 +38,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Attention", "AttentionGraph", "AttnflowError", "EncoderDecoderAttention", "Explanation",
-    "Grid", "Importance", "InputError", "MaxFlow", "MissingDependencyError", "Origin", "Sink",
-    "SolverError", "TokenAttention", "UnsupportedModelError", "__version__", "attend", "edges",
-    "evaluate", "explain", "flow", "importance", "load", "max_flow", "models", "paper", "plot",
-    "random_attention", "raw", "rollout", "view",
+    "FlowSplit", "Grid", "Importance", "InputError", "MaxFlow", "MissingDependencyError", "Origin",
+    "Sink", "SolverError", "TokenAttention", "UnsupportedModelError", "__version__", "attend",
+    "edges", "evaluate", "explain", "flow", "flow_split", "importance", "load", "max_flow",
+    "models", "paper", "plot", "random_attention", "raw", "rollout", "view",
 ]  # fmt: skip
 
 # Imported when first used (PEP 562): some need optional packages, and the command handles Ctrl-C
@@ -50,12 +51,12 @@ _LAZY = {
     "evaluate": "Explanation explain",
     "importance": "",
     "maxflow": "MaxFlow",
-    "methods": "flow max_flow raw rollout",
+    "methods": "flow flow_split max_flow raw rollout",
     "models": "attend load",
     "paper": "",
     "plot": "",
-    "types": "Attention AttentionGraph EncoderDecoderAttention Grid Importance Origin Sink "
-    "TokenAttention random_attention",
+    "types": "Attention AttentionGraph EncoderDecoderAttention FlowSplit Grid Importance Origin "
+    "Sink TokenAttention random_attention",
     "view": "",
 }
 

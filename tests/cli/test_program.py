@@ -106,7 +106,9 @@ def test_generate_is_deterministic(run: Run, tmp_path: Path) -> None:
     assert af.Attention.load(one).tokens == ("[CLS]", "the", "key", "to", "the", "cabinets")
 
 
-@pytest.mark.parametrize(("layers", "size"), [(10**12, "11,520,000.0 GB"), (10**20, "GB of memory")])
+@pytest.mark.parametrize(
+    ("layers", "size"), [(10**12, "11,520,000.0 GB"), (10**20, "GB of memory")]
+)
 def test_generate_says_how_much_memory_it_would_need(
     run: Run, tmp_path: Path, layers: int, size: str
 ) -> None:

@@ -274,7 +274,7 @@ def test_single_heads_of_an_encoder_decoder_are_refused_with_the_reason(
     result = run("view", tmp_path / "pair.npz", "--out", page, "--heads", "all")
     assert result.exit_code == 1
     assert result.stderr.startswith("error: --heads must not be 'all': ")
-    assert "those of an encoder-decoder, a graph or scores are fused" in result.stderr
+    assert "those of an encoder-decoder, a graph, scores or a mean" in result.stderr
 
 
 def test_a_folder_that_cannot_be_written_to_is_an_error(

@@ -172,3 +172,11 @@ def test_bad_input_raises_an_error_before_a_figure_is_made(attention: af.Attenti
     assert plt.get_fignums() == []
     ax = Figure().subplots()
     assert plot.max_flow(g, m, ax=ax) is ax
+
+
+def test_a_set_of_tokens_is_named_and_ringed() -> None:
+    a = af.random_attention(3, 2, 4, tokens=["the", "key", "is", "here"])
+    ax = plot.max_flow(a, af.max_flow(a, source=(3, 0), sink={1, 3}))
+    assert ax.get_title().splitlines()[0] == "the at layer 3 → key, here"
+    rings: Any = ax.collections[-1]
+    assert len(rings.get_offsets()) == 3  # the source and two tokens

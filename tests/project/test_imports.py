@@ -86,8 +86,9 @@ def test_a_loaded_package_would_be_seen() -> None:
 def test_the_public_names_are_those_of_the_design() -> None:
     assert set(attnflow.__all__) == {
         "Attention", "EncoderDecoderAttention", "AttentionGraph", "TokenAttention", "MaxFlow",
-        "Grid", "Importance", "Origin", "Sink", "Explanation",
-        "raw", "rollout", "flow", "max_flow", "attend", "explain", "load", "random_attention",
+        "FlowSplit", "Grid", "Importance", "Origin", "Sink", "Explanation",
+        "raw", "rollout", "flow", "flow_split", "max_flow", "attend", "explain", "load",
+        "random_attention",
         "edges", "evaluate", "importance", "models", "paper", "plot", "view",
         "AttnflowError", "InputError", "UnsupportedModelError", "MissingDependencyError",
         "SolverError", "__version__",

@@ -3,6 +3,9 @@
 import math
 from collections.abc import Callable, Sequence
 
+# Characters of a text in the name of its column. Chosen, so that a table fits a page.
+_LONGEST_NAME = 40
+
 
 def format_number(value: float, digits: int = 3) -> str:
     """Return a score, probability or correlation with a fixed number of digits.
@@ -20,6 +23,16 @@ def printable(name: str) -> str:
     a\n
     """
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)
+
+
+def one_line(text: str) -> str:
+    r"""Return a text as the name of a column: on one line, truncated.
+
+    >>> one_line("one\n two")
+    'one two'
+    """
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST_NAME else line[: _LONGEST_NAME - 1] + "…"
 
 
 def markdown_table(rows: Sequence[Sequence[str]]) -> str:

@@ -3,7 +3,7 @@
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import typer
 
@@ -16,6 +16,7 @@ from attnflow.cli._loading import SHIPPED, loaded_model, loading
 from attnflow.cli._model_options import Json
 from attnflow.cli._options import wrong
 from attnflow.cli._reproduce_table import TableOptions, check_samples, sentences_of
+from attnflow.evaluate import LayerTable
 
 app = typer.Typer(
     name="reproduce",
@@ -104,8 +105,7 @@ def table_1(
     sentences.
     """
     command = TableOptions(samples, data, model, _model_paths(models, more), seed, out, as_json)
-    title, settings = "Table 1: rank correlation with blank-out", {"replace": replace}
-    command.agreement(title, paper.TABLE_1, "blank_out", as_published=as_published, **settings)
+    command.agreement({"blank_out": {"replace": replace}}, as_published=as_published)
 
 
 @app.command("table-2", cls=Command)
@@ -134,8 +134,24 @@ def table_2(
     sentences.
     """
     command = TableOptions(samples, data, model, _model_paths(models, more), seed, out, as_json)
-    title, settings = "Table 2: rank correlation with input gradients", {"reduce": reduce}
-    command.agreement(title, paper.TABLE_2, "input_gradient", as_published=as_published, **settings)
+    command.agreement({"input_gradient": {"reduce": reduce}}, as_published=as_published)
+
+
+@app.command("tables", cls=Command)
+def both_tables(
+    more: More = None,
+    *,
+    samples: Samples = 2000,
+    data: Data = None,
+    model: Model = None,
+    models: Models = None,
+    seed: Seed = 0,
+    as_published: AsPublished = False,
+    as_json: Json = False,
+) -> None:
+    """Tables 1 and 2 together: attention, rollout and flow are computed once for both."""
+    command = TableOptions(samples, data, model, _model_paths(models, more), seed, None, as_json)
+    command.agreement({"blank_out": {}, "input_gradient": {}}, as_published=as_published)
 
 
 @app.command("gradient-sum", cls=Command)
@@ -194,12 +210,13 @@ def subject(
     For each method and layer, and for blank-out and input gradients, over sentences with a known
     subject. The mean is a share from 0 to 1.
     """
-    TableOptions(samples, data, model, (), seed, out, as_json).table(
-        "Share of sentences whose subject has the highest score",
-        paper.subject_table,
-        None,
-        subject=True,
-    )
+
+    def compute(*args: Any, **kwargs: Any) -> list[LayerTable]:
+        return [paper.subject_table(*args, **kwargs)]
+
+    title = "Share of sentences whose subject has the highest score"
+    command = TableOptions(samples, data, model, (), seed, out, as_json)
+    command.tables({title: None}, compute, subject=True)
 
 
 _ = app.command("figure-1", cls=Command)(figure_1)

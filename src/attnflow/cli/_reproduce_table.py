@@ -2,11 +2,11 @@
 
 import json
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import typer
 
@@ -21,6 +21,11 @@ from attnflow.evaluate import LayerTable
 # Chosen: an hour of computation. Sentences from files have no limit.
 _MAX_GENERATED = 100_000
 
+_TITLES = {
+    "blank_out": "Table 1: rank correlation with blank-out",
+    "input_gradient": "Table 2: rank correlation with input gradients",
+}
+_PUBLISHED = {"blank_out": paper.TABLE_1, "input_gradient": paper.TABLE_2}
 _REDUCTIONS = {
     "norm": "the norm over dimensions",
     "input": "gradient times embedding",
@@ -45,19 +50,30 @@ class TableOptions:
     out: Path | None
     as_json: bool
 
-    def agreement(self, title: str, published: Any, measure: str, **settings: Any) -> None:
-        """Compute Table 1 or 2, write it and print it."""
-        self.table(title, partial(paper.agreement_table, measure=measure, **settings), published)
+    def agreement(self, measures: dict[Any, dict[str, Any]], *, as_published: bool) -> None:
+        """Compute Table 1, Table 2 or both, write and print them."""
+        given = {
+            measure: {name: value for name, value in settings.items() if value is not None}
+            for measure, settings in measures.items()
+        }
+        titles = {_TITLES[measure]: _PUBLISHED[measure] for measure in given}
 
-    def table(
+        def compute(
+            model: Any, tokenizer: Any, sentences: list[paper.Prefix], *, progress: Any
+        ) -> list[LayerTable]:
+            passes: Any = {"as_published": as_published, "progress": progress}
+            return [*paper.agreement_tables(model, tokenizer, sentences, given, **passes).values()]
+
+        self.tables(titles, compute)
+
+    def tables(
         self,
-        title: str,
-        compute: Callable[..., LayerTable],
-        published: Any,
+        titles: dict[str, Any],
+        compute: Callable[..., list[LayerTable]],
         *,
         subject: bool = False,
     ) -> None:
-        """Compute a table, write it and print it."""
+        """Compute tables, write and print them. `titles` have the paper's numbers of each."""
         if self.models and self.model is not None:
             raise wrong("--model", "has no meaning with --models")
         if self.out is not None:
@@ -74,29 +90,38 @@ class TableOptions:
             sentences, description = sentences_of(
                 self.data, self.samples, self.seed, subject=subject
             )
-            tables = [
+            by_model = [
                 compute(each.model, each.tokenizer, sentences, progress=progress) for each in loaded
             ]
         names = [SHIPPED if folder is None else str(folder) for folder in folders]
-        table = tables[0]
         if len(names) > 1:
-            table = paper.over_models(dict(zip(names, tables, strict=True)))
             description += f", mean ± standard deviation over {len(names)} models"
         elif self.models:  # no deviation over models
             description += ", one model: mean ± standard deviation over sentences"
-        table = table.with_settings(
-            model=", ".join(names),
-            data="generated" if self.data is None else str(self.data),
-            seed=self.seed,
-        )
         total = time.perf_counter() - start
-        if self.out is not None:  # before printing, which may fail
-            values = table.save(self.out, published, heading=_heading(title, table, description))
-            typer.echo(f"wrote {self.out} and {values}", err=True)
+        documents: list[dict[str, Any]] = []
+        texts: list[str] = []
+        for (title, published), tables in zip(
+            titles.items(), zip(*by_model, strict=True), strict=True
+        ):
+            table = tables[0]
+            if len(names) > 1:
+                table = paper.over_models(dict(zip(names, tables, strict=True)))
+            table = table.with_settings(
+                model=", ".join(names),
+                data="generated" if self.data is None else str(self.data),
+                seed=self.seed,
+            )
+            if self.out is not None:  # before printing, which may fail
+                heading = _heading(title, table, description)
+                values = table.save(self.out, published, heading=heading)
+                typer.echo(f"wrote {self.out} and {values}", err=True)
+            documents.append(_document(title, table, published, description, total))
+            texts.append(_text(title, table, published, description))
         if self.as_json:
-            typer.echo(json.dumps(_document(title, table, published, description, total)))
+            typer.echo(json.dumps(documents[0] if len(documents) == 1 else documents))
         else:
-            typer.echo(_text(title, table, published, description, total))
+            typer.echo("\n\n".join([*texts, _time_line(by_model, total)]))
 
 
 def check_samples(samples: int, data: Path | None) -> None:
@@ -123,14 +148,18 @@ def sentences_of(
     return found, f"{len(found)} test sentences of {data}"
 
 
-def _text(title: str, table: LayerTable, published: Any, description: str, total: float) -> str:
-    settings: Any = table.settings
-    seconds = settings["seconds"]
-    parts = ", ".join(f"{name.replace('_', ' ')} {part:.1f} s" for name, part in seconds.items())
+def _text(title: str, table: LayerTable, published: Any, description: str) -> str:
     # The standard deviation of a share says nothing more than the share.
     text = table.markdown(published, std=published is not None)
-    time_line = f"{total:.1f} s: {parts}; the rest is loading"
-    return "\n\n".join([_heading(title, table, description), text, time_line])
+    return f"{_heading(title, table, description)}\n\n{text}"
+
+
+def _time_line(by_model: list[list[LayerTable]], total: float) -> str:
+    seconds: Counter[str] = Counter()
+    for tables in by_model:  # the tables of one model have one computation
+        seconds.update(cast("Any", tables[0].settings["seconds"]))
+    parts = ", ".join(f"{name.replace('_', ' ')} {part:.1f} s" for name, part in seconds.items())
+    return f"{total:.1f} s: {parts}; the rest is loading"
 
 
 def _heading(title: str, table: LayerTable, description: str) -> str:

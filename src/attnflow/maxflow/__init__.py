@@ -5,6 +5,7 @@ Importing this package does not load Numba; the first solve of three layers or m
 """
 
 from attnflow.maxflow._pair import MaxFlow, solve_pair
+from attnflow.maxflow._split import Objective, split_flow
 from attnflow.maxflow._values import flow_values
 
-__all__ = ["MaxFlow", "flow_values", "solve_pair"]
+__all__ = ["MaxFlow", "Objective", "flow_values", "solve_pair", "split_flow"]

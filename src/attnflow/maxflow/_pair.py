@@ -1,4 +1,4 @@
-"""Maximum flow of one pair, with the flow on every edge and the minimum cut that proves it."""
+"""Maximum flow of one pair with the flow on every edge and the cut that proves it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,11 +19,12 @@ from attnflow.maxflow._network import (
     Network,
     exponents_of,
 )
+from attnflow.maxflow._sets import merge_columns, spread
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MaxFlow(Record):
-    """A maximum flow from one node down to another, and why there is none larger.
+    """A maximum flow from one node down to another or to a set, and why there is none larger.
 
     Flow and cut prove each other: no flow is larger than any cut, and here both are equal
     (Ford & Fulkerson 1956, https://doi.org/10.4153/CJM-1956-045-5).
@@ -36,8 +37,8 @@ class MaxFlow(Record):
         One matrix a layer, shaped as the layers of the graph: what runs over each edge.
     cut
         One boolean array a layer, 0…L: True for nodes on the source's side. The bottleneck is
-        the edges from True to False. In the sink's layer all nodes but the sink are True; above
-        the source's layer, where nothing flows, all are False.
+        the edges from True to False. In the sink's layer all nodes but the sink, or those of a
+        set, are True; above the source's layer, where nothing flows, all are False.
     cut_value
         The capacity of these edges, added up from the graph.
     """
@@ -64,31 +65,58 @@ class MaxFlow(Record):
         return html_table(repr(self), ["layer", "edges in use", "nodes before the cut"], rows)
 
 
-def solve_pair(matrices: Matrices, source: int, sink: int) -> MaxFlow:
-    """Maximum flow from node `source` of the top layer to node `sink` of the lowest.
+def solve_pair(matrices: Matrices, sources: Sequence[int], sinks: Sequence[int]) -> MaxFlow:
+    """Maximum flow from some nodes of the top layer to some of the lowest, each set taken as one.
 
-    Raises SolverError where flow and cut do not prove each other.
+    Nodes are distinct. Raises SolverError where flow and cut do not prove each other.
     """
-    limits = Bounds(matrices, [source])
+    what = f"from {_named(sources)} to {_named(sinks)}"
+    network, source, sink = _merged(matrices, sources, sinks)
+    limits = Bounds(network, [source])
     if limits.infinite[-1, 0, sink]:
         raise InputError(
-            f"the flow from node {source} of the top layer to node {sink} is infinite: a path of "
-            "infinite weights connects them. Choose another pair, or make these weights finite"
+            f"the flow {what} is infinite: a path of infinite weights connects them. Choose "
+            "other nodes, or make these weights finite"
         )
     if len(matrices) <= 2:
-        result = _result(matrices, source, sink, *_shallow(matrices, source, sink))
+        result = _result(matrices, sources, sinks, *_shallow(network, source, sink))
     else:
         bound = min(limits.rows[-1, 0], limits.sinks[sink])
         exponent = _exponent(bound)
         while True:
-            result = _result(matrices, source, sink, *_deep(matrices, source, sink, exponent))
+            flows, inner = _deep(network, source, sink, exponent, what)
+            result = _result(matrices, sources, sinks, flows, inner)
             # The flow is not larger than any cut, which may allow for a finer grid.
             finer = _exponent(result.cut_value)
             if _gap(result) <= TOLERANCE * result.value or finer >= exponent:
                 break
             exponent = finer
-    _check(matrices, result, source, sink)
+    _check(matrices, result, sources, sinks, what)
     return result
+
+
+def _named(nodes: Sequence[int]) -> str:
+    """Return nodes as errors name them.
+
+    >>> _named([3]), _named([3, 5]), _named(range(20))
+    ('node 3', 'nodes 3, 5', '20 nodes')
+    """
+    if len(nodes) > 10:
+        return f"{len(nodes)} nodes"
+    return f"node{'s' if len(nodes) > 1 else ''} {', '.join(map(str, nodes))}"
+
+
+def _merged(
+    matrices: Matrices, sources: Sequence[int], sinks: Sequence[int]
+) -> tuple[list[NDArray[np.floating]], int, int]:
+    """The network in which each set of several nodes is one, its source and its sink."""
+    network, source, sink = list(matrices), sources[0], sinks[0]
+    if len(sinks) > 1:
+        network[0], sink = merge_columns(network[0], [sinks]), 0
+    # A single source keeps its position: a search starts from the flow of the node below it.
+    if len(sources) > 1:
+        network[-1], source = merge_columns(network[-1].T, [sources]).T, 0
+    return network, source, sink
 
 
 def unproved(what: str, why: str) -> SolverError:
@@ -105,17 +133,18 @@ def _exponent(bound: float) -> int:
 
 def _result(
     matrices: Matrices,
-    source: int,
-    sink: int,
+    sources: Sequence[int],
+    sinks: Sequence[int],
     flows: Sequence[Floats],
     inner: Sequence[NDArray[np.bool_]],
 ) -> MaxFlow:
-    """Flows of all layers and cuts of those between source and sink, with their values."""
+    """Flows and cut with their values, from those of the network in which each set is one node."""
     lowest = np.ones(matrices[0].shape[1], dtype=bool)
-    lowest[sink] = False
+    lowest[list(sinks)] = False
     top = np.zeros(len(matrices[-1]), dtype=bool)
-    top[source] = True
+    top[list(sources)] = True
     cut = (lowest, *inner, top)
+    flows = _unmerged(matrices, sources, sinks, flows)
     with np.errstate(over="ignore"):
         value = float(flows[-1].sum())
         cut_value = sum(
@@ -125,6 +154,22 @@ def _result(
     if value == np.inf:
         raise InputError(TOO_LARGE)
     return MaxFlow(value, tuple(flows), cut, cut_value)
+
+
+def _unmerged(
+    matrices: Matrices, sources: Sequence[int], sinks: Sequence[int], flows: Sequence[Floats]
+) -> list[Floats]:
+    """Flows over the edges of the matrices, from those of the network of `_merged`."""
+    spread_flows = list(flows)
+    if len(sources) > 1:
+        top = _merged(matrices, sources[:1], sinks)[0][-1]
+        spread_flows[-1] = np.zeros(top.shape)
+        spread_flows[-1][list(sources)] = spread(flows[-1][0], top[list(sources)].T).T
+    if len(sinks) > 1:
+        lowest, merged = matrices[0], spread_flows[0][:, 0]
+        spread_flows[0] = np.zeros(lowest.shape)
+        spread_flows[0][:, list(sinks)] = spread(merged, lowest[:, list(sinks)])
+    return spread_flows
 
 
 def _shallow(
@@ -142,7 +187,7 @@ def _shallow(
 
 
 def _deep(
-    matrices: Matrices, source: int, sink: int, exponent: int
+    matrices: Matrices, source: int, sink: int, exponent: int, what: str
 ) -> tuple[list[Floats], list[NDArray[np.bool_]]]:
     """The same for d of three and more, by search, for a flow of at most `2 ** exponent`."""
     # The kernels are imported where they are needed: they bring Numba's compiler along.
@@ -155,7 +200,7 @@ def _deep(
     layers, nodes, _ = capacity.shape
     workspace = new_workspace(capacity)
     if not solve_one_source(workspace, new_sink_bounds(layers, nodes), sink, source, net.depth):
-        raise unproved(f"from {source} to {sink}", "flow and cut differ")
+        raise unproved(what, "flow and cut differ")
     padded = [*(capacity - workspace.residual)[net.first :]]
     padded[-1] = np.zeros((nodes, nodes))
     padded[-1][source] = capacity[-1][source] - workspace.supply
@@ -172,7 +217,9 @@ def _gap(result: MaxFlow) -> float:
     return abs(result.cut_value - result.value)
 
 
-def _check(matrices: Matrices, result: MaxFlow, source: int, sink: int) -> None:
+def _check(
+    matrices: Matrices, result: MaxFlow, sources: Sequence[int], sinks: Sequence[int], what: str
+) -> None:
     """A flow and a cut of the same size, or an error that says what is wrong."""
     allowed = TOLERANCE * result.value
     faults: list[str] = []
@@ -183,11 +230,11 @@ def _check(matrices: Matrices, result: MaxFlow, source: int, sink: int) -> None:
             kept = flow.sum(axis=0) - result.flows[layer - 2].sum(axis=1)
             if np.abs(kept).max() > allowed:
                 faults.append(f"nodes of layer {layer - 1} keep {np.abs(kept).max():.3g}")
-    arriving = float(result.flows[0][:, sink].sum())
-    leaving = float(result.flows[-1][source].sum())
+    arriving = float(result.flows[0][:, list(sinks)].sum())
+    leaving = float(result.flows[-1][list(sources)].sum())
     if abs(arriving - result.value) > allowed or abs(leaving - result.value) > allowed:
         faults.append(f"{leaving:.9g} leaves the source and {arriving:.9g} arrives")
     if _gap(result) > allowed:
         faults.append(f"the flow is {result.value:.9g} and the cut {result.cut_value:.9g}")
     if faults:
-        raise unproved(f"from {source} to {sink}", "; ".join(faults))
+        raise unproved(what, "; ".join(faults))

@@ -20,6 +20,7 @@ from attnflow.maxflow._network import (
     grid_of,
 )
 from attnflow.maxflow._pair import solve_pair, unproved
+from attnflow.maxflow._sets import merge_columns
 from attnflow.maxflow._threads import Job, solve_jobs
 
 # Flows that are solved again share a grid if their bounds are this close, as exponents of two. A
@@ -46,20 +47,23 @@ def flow_values(
     sources: Sequence[int],
     *,
     layers: Sequence[int] | None = None,
+    sets: Sequence[Sequence[int]] | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Floats:
     """Maximum flows (layer, source, sink) from nodes `sources` of `layers` to all sinks.
 
     `matrices[l - 1][i, k]` is the capacity of the edge from node i of layer l to node k of layer
-    l − 1; sinks are the nodes of layer 0. By default all layers are solved. A source that a layer
-    does not have gives zeros there. The error of a value is at most 1e-9 of what source and sink
-    allow. `threads` is as for `attnflow.flow`. `progress(done, total)` counts pairs, in the calling
-    thread.
+    l − 1; sinks are the nodes of layer 0, or `sets` of them, which may overlap. By default all
+    layers are solved. A source that a layer does not have gives zeros there. The error of a value
+    is at most 1e-9 of what source and sink allow. `threads` is as for `attnflow.flow`.
+    `progress(done, total)` counts pairs, in the calling thread.
 
     Raises SolverError where a value cannot be proved.
     """
     chosen = range(1, len(matrices) + 1) if layers is None else layers
+    if sets is not None:
+        matrices = [merge_columns(matrices[0], sets), *matrices[1:]]
     table = _Table(matrices, sources, threads)
     total = table.values[0].size
     done = 0
@@ -178,7 +182,7 @@ class _Table:
     def _solve_pairs(self, left: _Uncertain) -> None:
         """Solve flows one by one: their own cuts may show that rounding took less from them."""
         for layer, place, sink in left[["layer", "place", "sink"]].tolist():
-            solved = solve_pair(self._matrices[: layer + 1], int(self._sources[place]), sink)
+            solved = solve_pair(self._matrices[: layer + 1], [int(self._sources[place])], [sink])
             self.values[layer, place, sink] = solved.value
 
     def _jobs(self, places: NDArray[np.int64], sinks: NDArray[np.int64]) -> list[Job]:

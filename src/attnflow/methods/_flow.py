@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from attnflow._internal import checks
 from attnflow.maxflow import flow_values
+from attnflow.methods._groups import Groups
 from attnflow.methods._receptive_field import corrected, uniform
 from attnflow.methods._selection import Selection, graph_of, select
 from attnflow.types import Attention, AttentionGraph, EncoderDecoderAttention, TokenAttention
@@ -25,6 +26,7 @@ def flow(
     head: int | None = None,
     without: Iterable[int] | int = (),
     receptive_field: bool = False,
+    groups: Groups | None = None,
     threads: int | None = None,
     progress: checks.Progress | None = None,
 ) -> TokenAttention:
@@ -35,9 +37,10 @@ def flow(
     `normalized()` gives rows that sum to one, as the original code does.
 
     A score has a ceiling: the smaller of the sum of the query's row and the sum of the token's
-    column. The error of a score is at most 1e-9 of its ceiling for weights of any range, and about
-    1e-12 for attention. Each score is proved by a cut or bound in integers; without a proof it is a
-    SolverError. A flow within 3e-11 of the ceiling is rounded to it.
+    column, or of the columns of a group. The error of a score is at most 1e-9 of its ceiling for
+    weights of any range, and about 1e-12 for attention. Each score is proved by a cut or bound in
+    integers; without a proof it is a SolverError. A flow within 3e-11 of the ceiling is rounded to
+    it.
 
     The flow of deep layers is often **saturated**: the same for every query. Such a layer says
     which tokens can pass on much, and nothing about the query; `saturated` of the result marks it.
@@ -52,6 +55,13 @@ def flow(
     layers, queries, onto, head, without, receptive_field
         As for `rollout`. With `head`, layers are solved one by one. With `receptive_field`, twice
         the pairs are solved, and `saturated` is about the flow before the correction.
+    groups
+        Sets of positions of layer `onto`, such as words, sentences or documents: a list of lists,
+        or a mapping of names to lists. Then there is one column per group, the most that can reach
+        its tokens together; this is at most the sum of their flows, which may use the same edges.
+        Groups may overlap, since each is a maximum flow of its own, and need not contain all
+        positions. Without names, a group is named by its tokens. With `receptive_field`, scores
+        are divided by the flow to the same groups, so that a large group has no advantage.
     threads
         How many tokens are solved at a time; more than the number of cores has no effect. By
         default one per core, or one if there is little to do. Scores do not depend on it.
@@ -62,9 +72,9 @@ def flow(
     -----
     Real attention of 128 tokens and 12 layers takes some seconds for all pairs; see the
     benchmarks. The time grows a little faster than the number of pairs times the number of tokens.
-    Memory is `16 · L · n²` bytes for each thread. The first flow of three layers or more compiles
-    the solver, which takes some 20 seconds once per installation, and again the first time that a
-    layer has more than 64 nodes.
+    A group takes as long as a token. Memory is `16 · L · n²` bytes for each thread. The first flow
+    of three layers or more compiles the solver, which takes some 20 seconds once per installation,
+    and again the first time that a layer has more than 64 nodes.
     Abnar & Zuidema (2020), https://doi.org/10.18653/v1/2020.acl-main.385
 
     Examples
@@ -74,9 +84,12 @@ def flow(
     >>> af.flow(g, layers=2).scores
     array([[[1. , 0.5],
             [0.5, 0.5]]])
+    >>> af.flow(g, layers=2, groups={"both": [0, 1]}).scores
+    array([[[1.],
+            [1.]]])
     """
     graph = graph_of(x, head=head, without=without)
-    chosen = select(graph, layers=layers, queries=queries, onto=onto)
+    chosen = select(graph, layers=layers, queries=queries, onto=onto, groups=groups)
     if threads is not None:
         threads = checks.as_int(threads, "threads", least=1)
     field = uniform(chosen) if checks.as_bool(receptive_field, "receptive_field") else None
@@ -101,7 +114,14 @@ def _fused_layers(
 ) -> NDArray[np.float64]:
     matrices = chosen.graph.layers[chosen.onto : max(chosen.layers)]
     layers = [layer - chosen.onto for layer in chosen.layers]
-    return flow_values(matrices, chosen.queries, layers=layers, threads=threads, progress=progress)
+    return flow_values(
+        matrices,
+        chosen.queries,
+        layers=layers,
+        sets=_sets(chosen),
+        threads=threads,
+        progress=progress,
+    )
 
 
 def _single_head(
@@ -114,11 +134,16 @@ def _single_head(
             (*graph.layers[chosen.onto : layer - 1], graph.top(layer)),
             chosen.queries,
             layers=[layer - chosen.onto],
+            sets=_sets(chosen),
             threads=threads,
             progress=_part(progress, number, len(chosen.layers)),
         )
         scores.append(top)
     return np.stack(scores)
+
+
+def _sets(chosen: Selection) -> tuple[tuple[int, ...], ...] | None:
+    return None if chosen.groups is None else chosen.groups.positions
 
 
 def _saturated(chosen: Selection, scores: NDArray[np.float64]) -> list[bool]:
@@ -127,6 +152,8 @@ def _saturated(chosen: Selection, scores: NDArray[np.float64]) -> list[bool]:
     if others:
         return [_same(rows.min(axis=0), rows.max(axis=0)) for rows in scores]
     giving = graph.layers[chosen.onto].sum(axis=0, dtype=np.float64)
+    if (sets := _sets(chosen)) is not None:
+        giving = np.array([giving[list(positions)].sum() for positions in sets])
     return [
         # In the lowest layer nothing lies between query and token.
         layer > chosen.onto + 1

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from attnflow._internal import checks
 from attnflow.errors import InputError
+from attnflow.methods._groups import Columns, Groups, group_columns
 from attnflow.types import (
     Attention,
     AttentionGraph,
@@ -19,7 +20,7 @@ from attnflow.types import (
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Rows to compute: `queries` of each of `layers`, over the nodes of layer `onto`.
+    """Rows to compute: `queries` of each of `layers`, over the nodes of layer `onto` or groups.
 
     Every query exists in every layer, every layer is above `onto`, and all are distinct.
     """
@@ -28,6 +29,7 @@ class Selection:
     layers: tuple[int, ...]
     queries: tuple[int, ...]
     onto: int
+    groups: Columns | None = None
 
     @property
     def all_queries(self) -> bool:
@@ -37,8 +39,8 @@ class Selection:
 
     @property
     def tokens(self) -> tuple[str, ...]:
-        """Names of the nodes of layer `onto`."""
-        return self.graph.names(self.onto)
+        """Names of the groups, or of the nodes of layer `onto`."""
+        return self.graph.names(self.onto) if self.groups is None else self.groups.names
 
     def result(
         self,
@@ -48,7 +50,7 @@ class Selection:
         *,
         receptive_field: bool = False,
     ) -> TokenAttention:
-        """Return scores (layer, query, node of layer `onto`) as token attention.
+        """Return scores (layer, query, group or node of layer `onto`) as token attention.
 
         `scores` becomes read-only and is not copied.
         """
@@ -62,10 +64,12 @@ class Selection:
             settings={
                 **self.graph.settings,
                 "onto": self.onto,
+                # The word of `models.rollout_segments`, for all that reads results.
+                **({"segments": self.groups.positions} if self.groups else {}),
                 **({"receptive_field": True} if receptive_field else {}),
             },
             saturated=saturated,
-            origin=self.graph.origin if self.onto == 0 else None,
+            origin=self.graph.origin if self.onto == 0 and self.groups is None else None,
         )
 
 
@@ -111,6 +115,7 @@ def select(
     layers: Iterable[int] | int | None = None,
     queries: Iterable[int] | int | None = None,
     onto: int = 0,
+    groups: Groups | None = None,
 ) -> Selection:
     """Return the checked selection; by default all queries of all layers above `onto`.
 
@@ -127,7 +132,11 @@ def select(
                 above = f" above onto={onto}" if onto else ""
                 raise InputError(f"layers must be {onto + 1} to {top}{above}, got {number}")
     return Selection(
-        graph=graph, layers=numbers, queries=_queries(graph, numbers, queries), onto=onto
+        graph=graph,
+        layers=numbers,
+        queries=_queries(graph, numbers, queries),
+        onto=onto,
+        groups=None if groups is None else group_columns(groups, graph.names(onto)),
     )
 
 

@@ -141,7 +141,7 @@ def _rows_of_scores(token_attention: TokenAttention) -> Rows:
     if token_attention.settings.get("segments", "tokens") != "tokens":
         raise InputError(
             "the scores are of segments, which a graph of positions cannot show. Draw them with "
-            'heatmap, or compute them with segments="tokens"'
+            'heatmap, or compute them with segments="tokens" or without groups'
         )
     order: list[int] = np.argsort(token_attention.layers, kind="stable").tolist()
     below = len(token_attention.tokens)

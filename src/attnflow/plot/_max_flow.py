@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from attnflow._internal.display import one_line
 from attnflow.errors import InputError
 from attnflow.maxflow import MaxFlow
 from attnflow.plot import _axes
@@ -88,8 +89,8 @@ def max_flow(
     width, height = _axes.size_for(pair.columns, len(layers), min_aspect=MIN_ASPECT)
     ax = _axes.axes(ax, (width + _LEGEND_INCHES, height))
     _draw_legend(ax, pair)  # first, because labels use the space that it leaves
-    # The sink is labelled in any case.
-    label_weights = [float(position == pair.sink) for position in range(len(pair.names))]
+    # The sinks are labelled in any case.
+    label_weights = [float(position in pair.sinks) for position in range(len(pair.names))]
     frame(ax, pair.stack, pair.names, layers, weights=label_weights)
     finite = [capacity[np.isfinite(capacity)] for capacity in pair.capacities]
     largest = max(float(capacity.max(initial=0.0)) for capacity in finite) or 1.0
@@ -122,9 +123,9 @@ class _Pair:
     layer: int  # the source's
     source: int
     onto: int  # the sink's layer
-    sink: int
+    sinks: tuple[int, ...]  # one, or a set
     stack: Stack
-    ends: str  # names of source and sink
+    ends: str  # names of source and sinks
     names: tuple[str, ...]  # of the sink's layer
     capacities: list[NDArray[np.float64]]
     flows: list[NDArray[np.float64]]
@@ -165,15 +166,17 @@ def _pair(graph: object, result: object) -> _Pair:
     layer = max(number for number, side in enumerate(result.cut) if side.any())
     onto = min(number for number, side in enumerate(result.cut) if not side.all())
     matrices = [*graph.layers[onto : layer - 1], graph.top(layer)]
-    source, sink = int(np.argmax(result.cut[layer])), int(np.argmin(result.cut[onto]))
+    source = int(np.argmax(result.cut[layer]))
+    sinks = tuple(np.flatnonzero(~result.cut[onto]).tolist())
     _check_same_graph(result, matrices, onto)
     smallest = _ROUNDING * result.value
-    lower = _node_name(graph, onto, sink) + (f" at layer {onto}" if onto else "")
+    names = ", ".join(_node_name(graph, onto, sink) for sink in sinks)
+    lower = one_line(names) + (f" at layer {onto}" if onto else "")
     return _Pair(
         layer=layer,
         source=source,
         onto=onto,
-        sink=sink,
+        sinks=sinks,
         stack=Stack(graph.sizes[onto : layer + 1]),
         ends=f"{_node_name(graph, layer, source)} at layer {layer} → {lower}",
         names=graph.names(onto),
@@ -242,12 +245,12 @@ def _draw_bars(ax: Axes, pair: _Pair) -> None:
 
 
 def _draw_ends(ax: Axes, pair: _Pair) -> None:
-    """Draw the nodes, shaded on the source's side, and rings around source and sink."""
+    """Draw the nodes, shaded on the source's side, and rings around source and sinks."""
     faces = [_SOURCE_SIDE if inside else "white" for side in pair.sides for inside in side]
     _ = draw_nodes(ax, pair.stack, faces=faces, edge=INK)
     ends = [
         (pair.stack.columns(len(pair.sides) - 1)[pair.source], len(pair.sides) - 1.0),
-        (pair.stack.columns(0)[pair.sink], 0.0),
+        *((pair.stack.columns(0)[sink], 0.0) for sink in pair.sinks),
     ]
     across = max(2.2 * pair.stack.node_size(ax), 6.0)
     x, y = zip(*ends, strict=True)

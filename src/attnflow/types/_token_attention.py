@@ -187,7 +187,7 @@ class TokenAttention(StoredRecord):
         if self._segmented:
             raise InputError(
                 "expected scores of tokens to make words of, got scores of segments. Compute them "
-                'with segments="words" or segments="tokens"'
+                'with segments="words", segments="tokens" or without groups'
             )
         onto = self.settings.get("onto", 0)
         if onto != 0:
@@ -224,7 +224,7 @@ class TokenAttention(StoredRecord):
         if self._segmented:
             raise InputError(
                 "expected scores of patches to make a grid of, got scores of segments. Compute "
-                'them with segments="tokens"'
+                'them with segments="tokens" or without groups'
             )
         grid = self.origin.grid if self.origin else None
         if grid is None:

@@ -131,33 +131,23 @@ def _names(found: Content) -> list[list[str]] | None:
 def _attention(attention: Attention | None, *, heads: object) -> dict[str, Any] | None:
     if heads is not None and (not isinstance(heads, str) or heads not in ("all", "mean")):
         raise InputError(f"heads: expected 'all', 'mean' or None, got {heads!r}")
+    if heads == "all" and (attention is None or attention.averaged):
+        raise InputError(
+            "heads must not be 'all': the page shows single heads of an Attention only; those of "
+            "an encoder-decoder, a graph, scores or a mean of the heads are fused"
+        )
     if attention is None:
-        if heads == "all":
-            raise InputError(
-                "heads must not be 'all': the page shows single heads of an Attention only; those "
-                "of an encoder-decoder, a graph or scores are fused"
-            )
         return None
-    graph = attention.graph(residual=0.0)
-    every_head = as_shares(attention.weights) if _with_heads(attention, heads=heads) else None
-    return {"mean": as_shares(graph.layers), "heads": every_head, "residual": _residual()}
+    characters = attention.weights.size * 2 * 4 / 3  # two bytes for each weight, in base64
+    small = attention.n_heads > 1 and characters < _HEADS_SIZE
+    every_head = as_shares(attention.weights) if heads == "all" or (not heads and small) else None
+    mean = as_shares(attention.graph(residual=0.0).layers)
+    return {"mean": mean, "heads": every_head, "residual": _residual()}
 
 
 def _residual() -> float:
     """Return the default residual of graphs."""
     return cast("float", Attention([[[[1.0]]]]).graph().settings["residual"])
-
-
-def _with_heads(attention: Attention, *, heads: str | None) -> bool:
-    if heads == "all" and attention.averaged:
-        raise InputError(
-            "heads must not be 'all': this attention is the mean of the heads. Keep every head "
-            "when you attend"
-        )
-    if heads is not None:
-        return heads == "all"
-    characters = attention.weights.size * 2 * 4 / 3  # two bytes for each weight, in base64
-    return attention.n_heads > 1 and characters < _HEADS_SIZE
 
 
 def _edges(matrix: Floats) -> EncodedArray:

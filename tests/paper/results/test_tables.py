@@ -113,8 +113,12 @@ def test_tables_with_other_settings_are_not_averaged(
 @pytest.mark.parametrize(
     ("measure", "settings", "message"),
     [
-        ("blank_out", {"reduce": "norm"}, "reduce='norm' has no meaning with measure 'blank_out'"),
-        ("input_gradient", {"replace": "pad"}, "replace='pad' has no meaning with measure"),
+        (
+            "blank_out",
+            {"reduce": "norm"},
+            "reduce must be left out with measure 'blank_out', got 'norm'",
+        ),
+        ("input_gradient", {"replace": "pad"}, "replace must be left out with measure"),
         ("blank_out", {"replace": "unk", "as_published": True}, "left out with as_published=True"),
     ],
 )

@@ -254,8 +254,9 @@ def test_every_number_and_flag_of_a_recipe_is_checked() -> None:
     names = [item.name for item in fields(Recipe)]
     assert len(names) == 23
     for name in names:
+        setting: dict[str, Any] = {name: "x"}
         with pytest.raises(InputError, match=f"{name} must be "):
-            _ = Recipe(**{name: "x"})
+            _ = Recipe(**setting)
 
 
 @pytest.mark.parametrize("kind", [Mix, Augmentation])
@@ -269,8 +270,9 @@ def test_impossible_shares_and_probabilities_are_input_errors(kind: type[Any]) -
 
 
 def test_the_ends_of_a_range_and_numbers_of_numpy_are_settings() -> None:
-    ends = dict.fromkeys(("weight_decay", "attn_dropout", "cooldown_ratio", "warmup_steps"), 0)
-    recipe = Recipe(**ends, ema_decay=1, init_std=None, learning_rate=np.float32(0.5))
+    ends = ("weight_decay", "attn_dropout", "cooldown_ratio", "warmup_steps")
+    settings: dict[str, Any] = {**dict.fromkeys(ends, 0), "learning_rate": np.float32(0.5)}
+    recipe = Recipe(**settings, ema_decay=1, init_std=None)
     assert recipe.to_dict()["learning_rate"] == 0.5
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnflow._internal import checks
+from attnflow._internal.display import one_line
 from attnflow._internal.words import word_spans
 from attnflow.errors import InputError
 from attnflow.types import Origin, Span
@@ -28,8 +29,6 @@ Segments: TypeAlias = (
 SEPARATOR = "\n"
 # Name of the column of positions in no segment, such as special tokens.
 REST = "[rest]"
-# Characters of a segment in the name of its column. Chosen, so that a table fits a page.
-_SHOWN = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,10 +166,10 @@ def _of_spans(
     elif empty.size:
         start, end = spans[int(empty[0])]
         raise InputError(
-            f"segment {empty[0]} ({start}, {end}) {_short(text[start:end])!r} contains no token. "
+            f"segment {empty[0]} ({start}, {end}) {one_line(text[start:end])!r} contains no token. "
             "If the text was truncated before it, leave it out"
         )
-    return _with_rest(labels, [_short(text[start:end]) for start, end in spans], settings)
+    return _with_rest(labels, [one_line(text[start:end]) for start, end in spans], settings)
 
 
 def _of_regions(segments: object, origin: Origin, count: int) -> Columns:
@@ -198,13 +197,3 @@ def _of_regions(segments: object, origin: Origin, count: int) -> Columns:
 def _with_rest(labels: NDArray[np.int64], names: list[str], settings: dict[str, object]) -> Columns:
     rest = (REST,) if (labels == len(names)).any() else ()
     return Columns(labels, (*names, *rest), settings)
-
-
-def _short(text: str) -> str:
-    r"""Return the name of a segment: its text in one line, truncated.
-
-    >>> _short("one\n two")
-    'one two'
-    """
-    line = " ".join(text.split())
-    return line if len(line) <= _SHOWN else line[: _SHOWN - 1] + "…"

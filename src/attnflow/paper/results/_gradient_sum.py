@@ -75,10 +75,12 @@ def gradient_sums(model: nn.Module, tokenizer: Any, texts: Sequence[str]) -> Gra
     texts = list(texts)
     # The rounding of each precision is that of the whole computation, not of the sum alone.
     double, single = copy.deepcopy(model).double(), copy.deepcopy(model).float()
-    exact, sums, norms = (
-        [item.values for item in input_gradient(each, tokenizer, texts, reduce=reduce)]
-        for each, reduce in ((double, "raw_sum"), (single, "raw_sum"), (single, "norm"))
-    )
+    found = [
+        input_gradient(double, tokenizer, texts, reduce="raw_sum"),
+        input_gradient(single, tokenizer, texts, reduce="raw_sum"),
+        input_gradient(single, tokenizer, texts, reduce="norm"),
+    ]
+    exact, sums, norms = ([item.values for item in items] for items in found)
     correlations = [float(spearman(x, y)) for x, y in zip(sums, norms, strict=True)]
     defined = [value for value in correlations if not np.isnan(value)]
     return GradientSums(

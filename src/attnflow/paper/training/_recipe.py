@@ -11,11 +11,8 @@ from attnflow.errors import InputError
 from attnflow.paper.data import Augmentation
 
 MAX_SEED = 2**32 - 1  # the seed of an epoch, computed from it, is an integer of 64 bits
-# The least and the most of integers, and the interval of other numbers.
-_INTEGERS = {
-    "seed": (0, MAX_SEED), "epochs": (1, None), "batch_size": (1, None), "warmup_steps": (0, None),
-    "visible_padding": (0, None),
-}  # fmt: skip
+# The lowest values of integers, and the intervals of other numbers.
+_LOWEST = {"seed": 0, "epochs": 1, "batch_size": 1, "warmup_steps": 0, "visible_padding": 0}
 _INTERVALS = {
     "(0, inf)": "learning_rate init_std embedding_std",
     "[0, inf)": "weight_decay l2_penalty mlm_weight",
@@ -136,7 +133,8 @@ class Recipe:
     augmentation: Augmentation = field(default_factory=Augmentation)
 
     def __post_init__(self) -> None:
-        for name, (least, most) in _INTEGERS.items():
+        for name, least in _LOWEST.items():
+            most = MAX_SEED if name == "seed" else None
             _ = checks.as_int(getattr(self, name), name, least=least, most=most)
         for interval, names in _INTERVALS.items():
             for name in names.split():
