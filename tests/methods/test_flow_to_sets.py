@@ -106,6 +106,7 @@ def test_sets_of_many_tokens_agree_with_another_solver(
         assert t.scores[layer - 1, place, number] == pytest.approx(expected, rel=0, abs=1e-9)
     m = af.max_flow(g, source=(4, 7), sink=groups[1])
     certify(g.layers, m, (4, 7), groups[1])
+    assert np.delete(m.cut[0], groups[1]).all()  # all nodes of this layer but those of the set
 
 
 def test_an_encoder_decoder_takes_groups_of_source_and_target():
