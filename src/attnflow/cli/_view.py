@@ -138,7 +138,10 @@ def _check_unused(arrays: Path, options: dict[str, Any]) -> None:
     for name, value in options.items():
         if value is not None and value is not False:
             option = f"--{name.replace('_', '-')}"
-            raise wrong(option, f"has no meaning with the computed arrays of {arrays}")
+            raise wrong(
+                option,
+                f"has no meaning with the computed arrays of {arrays}. Pass a text to run a model",
+            )
 
 
 def _explained(
