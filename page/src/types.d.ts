@@ -22,6 +22,15 @@ export interface EncodedScores {
   queries: number[];
   values: EncodedArray;
   saturated: boolean[];
+  settings: Record<string, unknown>;
+}
+
+/** The part of the document that depends on what the edges weigh. */
+export interface EdgesData {
+  edges: string | null;
+  attention: { mean: EncodedArray; heads: EncodedArray | null; residual: number } | null;
+  graph: EncodedArray[] | null;
+  scores: EncodedScores[];
 }
 
 export interface Prediction {
@@ -31,7 +40,7 @@ export interface Prediction {
 }
 
 /** The document of `attnflow.view.page_data`; view/_data.py describes its fields. */
-export interface PageData {
+export interface PageData extends EdgesData {
   version: number;
   title: string;
   text: string | null;
@@ -40,9 +49,7 @@ export interface PageData {
   names: string[][] | null;
   words: { names: string[]; pieces: number[][] } | null;
   spans: ([number, number] | null)[] | null;
-  attention: { mean: EncodedArray; heads: EncodedArray | null; residual: number } | null;
-  graph: EncodedArray[] | null;
-  scores: EncodedScores[];
+  other_edges: EdgesData[];
   importance: { method: string; values: number[] }[];
   prediction: Prediction | null;
   layer: number;
@@ -58,6 +65,8 @@ export interface Settings {
 /** What the user has chosen; links carry it. */
 export interface State extends Settings {
   view: ViewName;
+  /** The name of the edge weights; "" where it is not known. */
+  edges: string;
   methods: Method[];
   /** The method of a narrow page, which has space for one; null for the first of `methods`. */
   alone: Method | null;

@@ -76,6 +76,19 @@ def test_methods_can_be_chosen_with_and_without_the_page(client: Client) -> None
     assert app.post("/api/explain", json={**asked, "page": True}).json()["page"]
 
 
+def test_edges_can_be_chosen_with_and_without_the_page(client: Client) -> None:
+    asked = {"text": TEXT, "edges": "norms"}
+    app = client()
+    plain = app.post("/api/explain", json={"text": TEXT}).json()
+    norms = app.post("/api/explain", json={**asked, "page": True}).json()
+    assert norms["settings"]["edges"] == norms["page"]["edges"] == "norms"
+    assert norms["scores"] != plain["scores"]
+    assert norms["importance"] == plain["importance"]
+    error = _error(app.post("/api/explain", json={**asked, "edges": "best"}), 422)
+    assert "edges" in error["message"]
+    assert "value_zeroing" in error["message"]
+
+
 def test_a_long_text_is_cut_off_on_request(client: Client) -> None:
     asked = {"text": "the " * 70, "truncate": True}
     assert len(client().post("/api/explain", json=asked).json()["tokens"]) == 64

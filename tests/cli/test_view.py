@@ -60,6 +60,30 @@ def test_settings_reach_the_page(run: Run, page: Path) -> None:
     assert document["importance"][0]["values"] == expected
 
 
+def test_the_page_switches_between_edges(run: Run, page: Path) -> None:
+    result = run("view", TEXT, "--edges", "attention, norms,alti", "--out", page)
+    assert result.exit_code == 0, result.stderr
+    document = _document(page)
+    names = [document["edges"], *(other["edges"] for other in document["other_edges"])]
+    assert names == ["attention", "norms", "alti"]
+    shipped = paper.load()
+    explained = explain(
+        shipped.model, shipped.tokenizer, TEXT, edges=("attention", "norms", "alti")
+    )
+    assert page.read_text() == to_html(explained)
+
+
+def test_edges_alone_take_the_place_of_attention(run: Run, page: Path) -> None:
+    assert run("view", TEXT, "--edges", "norms", "--out", page).exit_code == 0
+    document = _document(page)
+    assert (document["edges"], document["attention"], document["other_edges"]) == (
+        "norms",
+        None,
+        [],
+    )
+    assert document["prediction"]["label"] == "singular"
+
+
 def test_the_text_comes_from_a_file_or_the_standard_input_too(
     run: Run, page: Path, tmp_path: Path
 ) -> None:
@@ -181,6 +205,29 @@ def test_a_model_without_a_head_is_shown_with_a_note(
     assert document["text"] == "a good film"
 
 
+def test_edges_of_a_model_without_a_head_are_shown_with_a_note(
+    run: Run, page: Path, saved: Callable[[Any], Path]
+) -> None:
+    folder = saved(hf.BertModel(hf.BertConfig(**SMALL)))
+    options = ["--model", folder, "--edges", "norms,attention", "--out", page]
+    result = run("view", "a good film", *options)
+    assert result.exit_code == 0, result.stderr
+    assert result.stderr.startswith("note: the page shows only norms, attention, without a pred")
+    document = _document(page)
+    assert (document["edges"], document["prediction"]) == ("norms", None)
+    assert document["other_edges"][0]["attention"]["heads"]["shape"] == [2, 2, 3, 3]
+
+
+def test_edges_that_a_model_does_not_have_are_an_error(
+    run: Run, page: Path, saved: Callable[[Any], Path]
+) -> None:
+    folder = saved(hf.BertModel(hf.BertConfig(**SMALL)))
+    result = run("view", "a film", "--model", folder, "--edges", "gradient", "--out", page)
+    assert result.exit_code == 1
+    assert "expected an output with logits" in result.stderr
+    assert not page.exists()
+
+
 def test_an_encoder_decoder_is_shown_with_a_note(
     run: Run, page: Path, saved: Callable[[Any], Path]
 ) -> None:
@@ -223,6 +270,9 @@ def test_options_about_an_answer_that_there_is_none_of_are_an_error(
         (["importance.npz", "--out", "page.html"], 1, "importance.npz: expected weights"),
         (["--file", "words.html", "--out", "words.html"], 2, "is the file to read"),
         (["attention.npz", "--out", "page.html", "--model", "m"], 2, "has no meaning with the"),
+        (["attention.npz", "--out", "page.html", "--edges", "norms"], 2, "'--edges'"),
+        ([TEXT, "--out", "page.html", "--edges", "best"], 2, "got 'best'"),
+        ([TEXT, "--out", "page.html", "--edges", "norms,"], 2, "got ''"),
         (["attention.npz", "--out", "page.html", "--truncate"], 2, "has no meaning with the"),
         (
             ["attention.npz", "--out", "page.html", "--layer", "4"],

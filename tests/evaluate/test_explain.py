@@ -7,7 +7,7 @@ import torch
 import transformers as hf
 
 import attnflow as af
-from attnflow import paper
+from attnflow import edges, paper
 from attnflow.evaluate import explain
 from attnflow.models import Loaded
 from close_results import assert_close
@@ -44,6 +44,24 @@ def test_flow_at_its_upper_bound_is_marked(shipped: Loaded, layer: int, expected
 def test_methods_that_are_none_are_an_error(shipped: Loaded, methods: Any) -> None:
     with pytest.raises(af.InputError, match="raw, rollout, flow"):
         _ = explain(shipped.model, shipped.tokenizer, TEXT, methods=methods)
+
+
+def test_scores_are_of_the_first_of_several_edges(shipped: Loaded) -> None:
+    both = explain(shipped.model, shipped.tokenizer, TEXT, edges=["norms", "attention", "norms"])
+    assert both.edges == "norms"
+    assert list(both.graphs) == ["norms", "attention"]
+    assert both.graphs["attention"] is both.attention
+    graph = edges.norms(shipped.model, shipped.tokenizer, TEXT)
+    for method, function in {"raw": af.raw, "rollout": af.rollout, "flow": af.flow}.items():
+        expected = function(graph, layers=[6], queries=[0]).scores
+        assert_close(both.scores[method].scores, expected)  # pyright: ignore[reportArgumentType]
+    assert both.settings()["edges"] == "norms"
+
+
+@pytest.mark.parametrize("names", ["best", [], ["attention", "best"], [3], 3, None])
+def test_edges_that_are_none_are_an_error(shipped: Loaded, names: Any) -> None:
+    with pytest.raises(af.InputError, match="attention, effective, gradient, norms, alti"):
+        _ = explain(shipped.model, shipped.tokenizer, TEXT, edges=names)
 
 
 def test_a_causal_classifier_is_read_at_its_last_token(shipped: Loaded) -> None:

@@ -23,7 +23,8 @@ TOKENS = ["[CLS]", "the", "key", "##s"]
 ORIGIN = af.Origin(spans=(None, (0, 3), (4, 7), (7, 8)), text="the keys")
 FIELDS = [
     "version", "title", "text", "spans", "words", "tokens", "sizes", "names", "causal",
-    "attention", "graph", "scores", "importance", "prediction", "layer", "query",
+    "edges", "attention", "graph", "scores", "other_edges", "importance", "prediction", "layer",
+    "query",
 ]  # fmt: skip
 
 
@@ -96,7 +97,11 @@ def test_every_document_is_json_that_a_browser_reads(
     explanation: Explanation,
 ) -> None:
     scores = [af.raw(attention), af.rollout(attention)]
-    for shown in (attention, encoder_decoder, attention.graph(), scores, scores[0], explanation):
+    several = {"attention": attention, "mine": attention.graph(heads="max")}
+    shown: Any
+    for shown in (
+        attention, encoder_decoder, attention.graph(), scores, scores[0], explanation, several,
+    ):  # fmt: skip
         document = page_data(shown)
         assert list(document) == FIELDS
         assert json.loads(json.dumps(document, allow_nan=False)) == document
@@ -200,6 +205,81 @@ def test_an_explanation_brings_everything(explanation: Explanation, decoded: Dec
     assert np.allclose(flows[3, 0], explanation.scores["flow"].scores[0, 0], atol=1e-6)
 
 
+def _other(attention: af.Attention) -> af.AttentionGraph:
+    """A graph of the same tokens with other weights, rows that sum to more than one."""
+    layers = 2 * random_attention(3, 1, 4, seed=7).weights[:, 0]
+    return af.AttentionGraph(layers, attention.tokens, settings={"edges": "norms"})
+
+
+def test_several_edge_weights_are_in_one_document(
+    attention: af.Attention, decoded: Decoded
+) -> None:
+    graph = _other(attention)
+    document = page_data({"attention": attention, "mine": graph}, query=2)
+    assert document["edges"] == "attention"
+    assert document["attention"]["heads"] is not None
+    (other,) = document["other_edges"]
+    assert (other["edges"], other["attention"]) == ("mine", None)
+    for encoded, layer in zip(other["graph"], graph.layers, strict=True):
+        assert np.abs(decoded(encoded) - layer).max() <= 1 / 65535
+    for scores, source in ((document["scores"], attention), (other["scores"], graph)):
+        (flows,) = scores
+        assert np.allclose(decoded(flows["values"]), af.flow(source).scores, atol=1e-6)
+    assert document["query"] == 2
+    alone = page_data(attention, query=2)
+    assert {**document, "other_edges": []} == alone
+
+
+def test_attention_may_come_after_other_edges(attention: af.Attention) -> None:
+    document = page_data({"mine": _other(attention), "attention": attention}, heads="all")
+    assert document["attention"] is None
+    (other,) = document["other_edges"]
+    assert other["attention"]["heads"] is not None
+    assert other["graph"] is None
+
+
+def test_only_the_flow_of_the_queries_asked_for_is_computed_for_all_edges(
+    attention: af.Attention,
+) -> None:
+    given = {"attention": attention, "mine": _other(attention)}
+    document = page_data(given, flow_queries=[1])
+    found = [document["scores"], *(other["scores"] for other in document["other_edges"])]
+    assert [scores[0]["queries"] for scores in found] == [[1], [1]]
+
+
+def test_edges_are_named_by_how_a_graph_was_made(attention: af.Attention) -> None:
+    graph = _other(attention)
+    shown = [
+        attention,
+        attention.graph(),
+        graph,
+        af.rollout(graph),
+        [af.raw(graph), af.flow(graph)],
+    ]
+    names = [page_data(each)["edges"] for each in shown]
+    assert names == ["attention", None, "norms", "norms", "norms"]
+    assert page_data([af.raw(attention), af.flow(graph)])["edges"] is None
+
+
+def test_an_explanation_shows_the_edges_that_it_was_made_with(decoded: Decoded) -> None:
+    shipped = paper.load()
+    made = explain(shipped.model, shipped.tokenizer, "the key", edges=("norms", "attention"))
+    document = page_data(made)
+    assert (document["edges"], document["attention"]) == ("norms", None)
+    assert [other["edges"] for other in document["other_edges"]] == ["attention"]
+    flows = decoded(document["scores"][0]["values"])
+    assert np.allclose(flows[5, 0], made.scores["flow"].scores[0, 0], atol=1e-6)
+
+
+def test_progress_counts_the_flow_of_all_edges(attention: af.Attention) -> None:
+    steps: list[tuple[int, int]] = []
+    given = {"attention": attention, "mine": _other(attention)}
+    _ = page_data(given, progress=lambda done, total: steps.append((done, total)))
+    assert len({total for _, total in steps}) == 1
+    assert [done for done, _ in steps] == sorted({done for done, _ in steps})
+    assert steps[-1][0] == steps[-1][1]
+
+
 def test_importance_and_prediction_may_be_shown_with_attention(attention: af.Attention) -> None:
     importance = Importance([0.0, 0.1, 0.5, -0.2], TOKENS, "gradient_x_input")
     prediction = Prediction("yes", {"yes": 0.8, "no": 0.2}, 3)
@@ -256,6 +336,18 @@ def _scores(attention: af.Attention) -> af.TokenAttention:
         (lambda a: [_scores(a), _scores(a)], {}, "once, got scores of rollout, rollout"),
         (lambda a: [_scores(a), af.raw(random_attention(3, 2, 4))], {}, "of different tokens"),
         (lambda a: [_scores(a), af.flow(a, onto=1)], {}, "of different tokens"),
+        (lambda _: {}, {}, "got an empty dict"),
+        (lambda a: {1: a}, {}, "names of edge weights as keys, got 1"),
+        (lambda a: {" ": a}, {}, "names of edge weights as keys, got ' '"),
+        (lambda a: {"a": _scores(a)}, {}, "for each edge weight, got TokenAttention for 'a'"),
+        (lambda a: {"a": a, "b": random_attention(3, 2, 4)}, {}, "'a' and 'b' are of different"),
+        (
+            lambda a: {"a": a, "b": af.AttentionGraph(a.graph().layers[:2], TOKENS)},
+            {},
+            "different tokens or layers",
+        ),
+        (lambda a: {"a": a, "b": a.graph(head=1)}, {}, "no graph of a single head"),
+        (lambda a: {"a": a.graph(), "b": a.graph()}, {"heads": "all"}, "heads are fused"),
         (lambda a: a, {"layer": 4}, "layer must be 1 to 3, got 4"),
         (lambda a: a, {"layer": 0}, "layer must be .* got 0"),
         (lambda a: a, {"query": 4}, "query must be 0 to 3, got 4"),

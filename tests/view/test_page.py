@@ -110,6 +110,13 @@ def test_32_tokens_6_layers_and_12_heads_make_less_than_400_kb() -> None:
     assert len(page.encode()) < 400_000
 
 
+def test_a_further_edge_weight_of_that_size_adds_less_than_52_kb() -> None:
+    attention = random_attention(6, 12, 32)
+    other = random_attention(6, 1, 32, seed=1).graph()
+    two = to_html({"attention": attention, "norms": other})
+    assert len(two.encode()) - len(to_html(attention).encode()) < 52_000
+
+
 def test_the_policy_lets_the_pages_own_script_run_and_nothing_else(
     attention: af.Attention,
 ) -> None:

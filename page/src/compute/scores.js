@@ -52,6 +52,12 @@ export class Scores {
     return this.edges?.defaults ?? { head: -1, residual: 0 };
   }
 
+  /** Return these settings where head and residual can be chosen, else the defaults.
+   * @template {Settings} T @param {T} settings @returns {T} */
+  applicable(settings) {
+    return this.edges?.attention ? settings : { ...settings, ...this.defaults };
+  }
+
   /** Return whether a method is computed from edge weights at once. @type {(method: Method) => boolean} */
   computes(method) {
     return this.edges !== null && method !== "flow";

@@ -4,7 +4,6 @@
 
 import { maxFinite } from "../compute/matrix.js";
 import { importanceColor } from "./axes.js";
-import { METHOD_TITLES } from "./format.js";
 import { textWidth } from "./layout.js";
 import { LEGEND } from "./legend.js";
 import { box, cellAlpha, group, label } from "./marks.js";
@@ -24,7 +23,7 @@ const SQUARE = { side: 10, name: 16 };
 /**
  * Return all panels as one scene, arranged as on the page.
  *
- * @param {{ method: Method, scene: Scene, legend: Mark[], notes: string[] }[]} panels
+ * @param {{ method: Method, title: string, scene: Scene, legend: Mark[], notes: string[] }[]} panels
  * @param {boolean} stacked
  * @param {string} caption
  * @param {string[]} importance names of the bars below the tokens
@@ -34,12 +33,12 @@ export function figureScene(panels, stacked, caption, importance) {
   /** @type {Mark[]} */
   const marks = [];
   let [x, y, width, height] = [MARGIN, MARGIN, 0, 0];
-  for (const { method, scene, legend, notes } of panels) {
+  for (const { method, title, scene, legend, notes } of panels) {
     const legendTop = HEADING + scene.height;
     const notesTop = legendTop + (legend.length ? LEGEND.height : 0);
     const lines = notes.flatMap((note) => wrap(note, scene.width - 8));
     marks.push(
-      ...namedColor(x + 4, y + 16, method, METHOD_TITLES[method], "ink", { size: TEXT.size, bold: true }),
+      ...namedColor(x + 4, y + 16, method, title, "ink", { size: TEXT.size, bold: true }),
       group(x, y + HEADING, scene.marks),
       group(x + 4, y + legendTop, legend),
       ...lines.map((text, at) =>

@@ -1,16 +1,43 @@
 /** Names, numbers and texts as the page shows them. */
 
-/** @import { Method, Vector, ViewName } from "../types.js" */
+/** @import { Method, PageData, Vector, ViewName } from "../types.js" */
 
 /** @type {Record<Method, string>} */
 export const METHOD_TITLES = { raw: "Raw attention", rollout: "Attention rollout", flow: "Attention flow" };
 
+/** With other edge weights. @type {Record<Method, string>} */
+const EDGES_TITLES = { raw: "Raw weights", rollout: "Rollout", flow: "Flow" };
+
 /** @type {Record<Method, string>} */
-export const METHOD_DESCRIPTIONS = {
+const DESCRIPTIONS = {
   raw: "Attention weights to the layer directly below.",
   rollout: "Sum over all paths of the product of edge weights.",
   flow: "Maximum flow to a token; edge weights are capacities.",
 };
+
+/** @type {(edges: string) => boolean} */
+const isAttention = (edges) => edges === "attention" || edges === "";
+
+/** Return the title of a method, given the name of the edge weights. @type {(method: Method, edges: string) => string} */
+export function methodTitle(method, edges) {
+  return (isAttention(edges) ? METHOD_TITLES : EDGES_TITLES)[method];
+}
+
+/** @type {(method: Method, edges: string) => string} */
+export function methodDescription(method, edges) {
+  return method === "raw" && !isAttention(edges) ? "Edge weights to the layer directly below." : DESCRIPTIONS[method];
+}
+
+/** Return the name of the edge weights if it has to be shown: not where there is only attention.
+ * @type {(data: PageData) => string} */
+export function edgesToShow({ edges, other_edges }) {
+  return other_edges.length || !isAttention(edges ?? "") ? (edges ?? "") : "";
+}
+
+/** Return the display name of edge weights, given their name in Python. @type {(edges: string) => string} */
+export function edgesName(edges) {
+  return displayName(edges.replaceAll("_", " "));
+}
 
 /** @type {Record<ViewName, string>} */
 export const HELP = {

@@ -5,6 +5,8 @@
 
 import {
   displayName,
+  edgesName,
+  edgesToShow,
   formatNode,
   formatPosition,
   formatScore,
@@ -57,11 +59,21 @@ export function announceNode(at, methods, pictures, focus) {
 export function captionOf({ state, level, queryNode: { layer, node } }, scores) {
   const position = formatPosition(node, level.label(layer, node));
   const parts = [`Layer ${layer}, ${state.words ? "word" : "position"} ${position}`];
+  const edges = edgesToShow(scores.data);
+  if (edges) parts.push(`edges: ${edgesName(edges)}`);
   if (scores.edges && state.head >= 0) parts.push(`head ${state.head} at this layer, mean of heads below`);
-  if (scores.data.attention) parts.push(`residual ${state.residual}`);
+  const residual = residualOf(state, scores);
+  if (residual !== undefined) parts.push(`residual ${residual}`);
   if (state.words) parts.push("scores of word pieces summed");
   if (state.normal) parts.push("rows sum to one");
   return parts.join(" · ");
+}
+
+/** Return the residual that is chosen, or that these edge weights contain: a number, or "measured".
+ * @type {(state: Focus["state"], scores: Pictures["scores"]) => unknown} */
+function residualOf(state, { data }) {
+  if (data.attention) return state.residual;
+  return edgesToShow(data) ? data.scores[0]?.settings.residual : undefined;
 }
 
 /** Return the caption of a figure, with the pair whose flow and cut it shows.
@@ -81,7 +93,9 @@ export function csvRows(pictures, focus) {
   const { level, selected } = focus;
   const { scores } = pictures;
   const importance = pictures.importance(level);
-  const head = ["layer", "query", "query_name", "token", "token_name", ...scores.methods];
+  const edges = edgesToShow(scores.data);
+  const named = edges ? [edges] : [];
+  const head = [...named.map(() => "edges"), "layer", "query", "query_name", "token", "token_name", ...scores.methods];
   const rows = scores.layers
     .filter((layer) => selected.node < level.size(layer))
     .flatMap((layer) => {
@@ -91,7 +105,7 @@ export function csvRows(pictures, focus) {
       return level
         .names(0)
         .map((token, at) => [
-          ...[layer, from.node, name, at, token],
+          ...[...named, layer, from.node, name, at, token],
           ...values.map((row) => (row && at < row.length ? roundForFile(row[at]) : "")),
           ...importance.map((item) => roundForFile(item.values[at])),
         ]);

@@ -1,9 +1,10 @@
 /** Export: the picture as SVG and PNG, the scores as CSV, a link. */
 
-/** @import { Palette, Scene } from "../types.js" */
+/** @import { Palette, Scene, State } from "../types.js" */
 /** @import { View } from "./view.js" */
 
 import { createCanvas } from "../draw/canvas.js";
+import { edgesToShow } from "../draw/format.js";
 import { svgFile } from "../draw/svg.js";
 import { LIGHT } from "../draw/theme.js";
 import { csvRows, figureCaption } from "./describe.js";
@@ -20,7 +21,7 @@ const RELEASE_AFTER = 10_000;
 /** Return what each button does, by its name; without links there is none to copy.
  * @type {(view: View) => Record<string, () => void>} */
 export function exportActions(view) {
-  const name = () => `attnflow-${view.state.view}-layer-${view.state.layer}`;
+  const name = () => fileName(edgesToShow(view.scores.data), view.state);
   const figure = () => view.panels.figure(view.focus(), figureCaption(view.pictures, view.focus()));
   return {
     // Always light: most figures are printed on white paper.
@@ -36,6 +37,12 @@ export function exportActions(view) {
     CSV: () => saveFile([csvFile(csvRows(view.pictures, view.focus()))], "text/csv;charset=utf-8", `${name()}.csv`),
     ...(view.options.linkOf && { "Copy link": () => copyLink(view) }),
   };
+}
+
+/** Return the name of a file without its suffix. @type {(edges: string, state: State) => string} */
+function fileName(edges, { view, layer }) {
+  const parts = ["attnflow", edges.replace(/[^\w-]+/g, "-"), view, "layer", layer];
+  return parts.filter((part) => part !== "").join("-");
 }
 
 /** Create the field for a link that may not be copied by a script. */

@@ -4,10 +4,10 @@
 
 import { importanceColor } from "../draw/axes.js";
 import { drawScene } from "../draw/canvas.js";
-import { importanceName, METHOD_DESCRIPTIONS, METHOD_TITLES } from "../draw/format.js";
+import { importanceName, methodDescription, methodTitle } from "../draw/format.js";
 import { LEGEND, legendMarks } from "../draw/legend.js";
 import { createSvg } from "../draw/svg.js";
-import { make, makeHeading } from "./dom.js";
+import { make, makeHeading, setText } from "./dom.js";
 import { TextView } from "./text.js";
 
 /** Distance from the border in pixels within which a column counts as hidden; chosen: half a wide column. */
@@ -33,13 +33,15 @@ export class Panel {
     this.scroller = make("div", { class: "scroller", tabindex: -1, onscroll }, this.inner);
     this.notes = make("div", { class: "notes", "aria-hidden": "true" });
     this.legend = make("div", { class: "legend", "aria-hidden": "true" });
-    const heading = makeHeading(headingLevel, make("i", { class: "swatch" }), METHOD_TITLES[method]);
+    this.title = make("span");
+    this.description = make("p", { class: "description" });
+    const heading = makeHeading(headingLevel, make("i", { class: "swatch" }), this.title);
     heading.className = "method";
     this.element = make(
       "section",
       { class: "panel", "data-method": method },
       heading,
-      make("p", { class: "description" }, METHOD_DESCRIPTIONS[method]),
+      this.description,
       this.scroller,
       this.text.element,
       this.legend,
@@ -58,6 +60,12 @@ export class Panel {
     /** Whether it is in the window, and whether its picture is outdated. */
     this.inWindow = true;
     this.outdated = false;
+  }
+
+  /** Name what the edges weigh. @param {string} edges */
+  setEdges(edges) {
+    setText(this.title, methodTitle(this.method, edges));
+    setText(this.description, methodDescription(this.method, edges));
   }
 
   /** Draw a picture as SVG elements, or the visible part of it on a canvas.

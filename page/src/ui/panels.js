@@ -1,11 +1,11 @@
 /** All panels: in a row, or stacked where columns would be too narrow. */
 
 /** @import { Focus, Method, NodeRef, PageData, Palette, Scene, TextPiece, Vector } from "../types.js" */
-/** @import { Pictures } from "../draw/picture.js" */
+/** @import { EdgeChoices } from "./choices.js" */
 
 import { countEdges } from "../compute/edges.js";
 import { figureScene, textScene } from "../draw/figure.js";
-import { HELP, importanceName, METHOD_TITLES } from "../draw/format.js";
+import { HELP, importanceName, methodTitle } from "../draw/format.js";
 import { columnWidth, UPRIGHT_FROM } from "../draw/layout.js";
 import { figureLegend } from "../draw/legend.js";
 import { make } from "./dom.js";
@@ -28,20 +28,20 @@ const ZOOM_BELOW = 24;
 export class Panels {
   /**
    * @param {PageData} data
-   * @param {Pictures} pictures
+   * @param {EdgeChoices} choices
    * @param {number} headingLevel
    * @param {() => void} onReveal called when an outdated panel becomes visible
    */
-  constructor(data, pictures, headingLevel, onReveal) {
+  constructor(data, choices, headingLevel, onReveal) {
     this.data = data;
-    this.pictures = pictures;
+    this.choices = choices;
     const edges = countEdges(data.sizes);
     this.long = edges > LONG;
     /** @type {(left: number) => void} all pictures show the same columns */
     const onScroll = (left) => {
       for (const panel of this.visible) if (Math.abs(panel.left - left) > 1) panel.scroller.scrollLeft = left;
     };
-    const { methods } = pictures.scores;
+    const { methods } = choices.first;
     this.all = methods.map((method) => new Panel(method, edges > SVG_EDGES, headingLevel, onScroll));
     this.element = make(
       "div",
@@ -103,13 +103,15 @@ export class Panels {
 
   /** @type {(focus: Focus, palette: Palette) => void} */
   draw(focus, palette) {
-    const { view } = focus.state;
+    const { view, edges } = focus.state;
     if (view === "table") return;
+    const pictures = this.choices.pictures(edges);
     for (const panel of this.visible) {
+      panel.setEdges(edges);
       panel.outdated = this.long && view !== "text" && !panel.inWindow;
-      if (panel.outdated) panel.reserve(this.pictures.layout(panel.width, focus));
+      if (panel.outdated) panel.reserve(pictures.layout(panel.width, focus));
       else if (view !== "text")
-        panel.draw(this.pictures.create(panel.method, panel.width, focus), palette, this.data.importance);
+        panel.draw(pictures.create(panel.method, panel.width, focus), palette, this.data.importance);
       else {
         const { scores, notes } = this.textContent(panel.method, focus);
         panel.showText(this.textPieces(focus), scores, focus.selected.node, notes);
@@ -129,14 +131,17 @@ export class Panels {
    * @type {(method: Method, focus: Focus) => { scores: Vector | null, notes: string[] }} */
   textContent(method, focus) {
     const { selected, state } = focus;
-    const scores = this.pictures.tokenRow(method, selected, focus);
-    const missing = scores ? [] : [this.pictures.scores.reason(method, selected.layer, state)];
-    return { scores, notes: [...missing, ...this.pictures.saturationNotes(method, focus)] };
+    const pictures = this.choices.pictures(state.edges);
+    const scores = pictures.tokenRow(method, selected, focus);
+    const missing = scores ? [] : [pictures.scores.reason(method, selected.layer, state)];
+    return { scores, notes: [...missing, ...pictures.saturationNotes(method, focus)] };
   }
 
-  /** Return the notes of all panels with the name of the method. */
-  methodNotes() {
-    return this.visible.flatMap(({ method, noteText }) => (noteText ? `${METHOD_TITLES[method]}: ${noteText}` : []));
+  /** Return the notes of all panels with the name of the method. @type {(focus: Focus) => string[]} */
+  methodNotes({ state: { edges } }) {
+    return this.visible.flatMap(({ method, noteText }) =>
+      noteText ? `${methodTitle(method, edges)}: ${noteText}` : [],
+    );
   }
 
   /** Scroll a node into view. @param {NodeRef} at */
@@ -146,14 +151,16 @@ export class Panels {
 
   /** Return all visible panels as one scene. @type {(focus: Focus, caption: string) => Scene} */
   figure(focus, caption) {
-    const isText = focus.state.view === "text";
+    const { view, edges } = focus.state;
+    const isText = view === "text";
     const panels = this.visible.map(({ method, width }) => {
+      const title = methodTitle(method, edges);
       if (isText) {
         const { scores, notes } = this.textContent(method, focus);
-        return { method, scene: textScene(method, this.textPieces(focus), scores), legend: [], notes };
+        return { method, title, scene: textScene(method, this.textPieces(focus), scores), legend: [], notes };
       }
-      const picture = this.pictures.create(method, width, focus);
-      return { method, scene: picture.scene, legend: figureLegend(picture, method), notes: picture.notes };
+      const picture = this.choices.pictures(edges).create(method, width, focus);
+      return { method, title, scene: picture.scene, legend: figureLegend(picture, method), notes: picture.notes };
     });
     const importance = isText ? [] : this.data.importance.map(({ method }) => importanceName(method));
     return figureScene(panels, this.stacked || isText, caption, importance);
@@ -162,10 +169,11 @@ export class Panels {
   /** Create pictures of a long input without showing them, so that the code of a hover is compiled.
    * @type {(focusAt: (at: NodeRef) => Focus) => Generator<void, void>} */
   *warmUp(focusAt) {
-    for (const layer of this.pictures.scores.layers) {
+    for (const layer of this.choices.first.layers) {
       for (const { method, width } of this.visible) {
         yield;
-        this.pictures.create(method, width, focusAt({ layer, node: layer }));
+        const focus = focusAt({ layer, node: layer });
+        this.choices.pictures(focus.state.edges).create(method, width, focus);
       }
     }
   }

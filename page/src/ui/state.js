@@ -5,7 +5,7 @@
  */
 
 /** @import { PageData, State, ViewName } from "../types.js" */
-/** @import { Scores } from "../compute/scores.js" */
+/** @import { EdgeChoices } from "./choices.js" */
 
 import { hasWords } from "../compute/level.js";
 
@@ -14,16 +14,18 @@ export const VIEWS = ["graph", "heatmap", "text", "table"];
 /** Chosen: at the last one a column of a long input is as wide as its label. */
 export const ZOOMS = [1, 2, 4, 8];
 
-/** Return the initial state of a page. @type {(data: PageData, scores: Scores) => State} */
-export function initialState(data, scores) {
+/** Return the initial state of a page. @type {(data: PageData, choices: EdgeChoices) => State} */
+export function initialState(data, choices) {
+  const scores = choices.first;
   const layer = pick(data.layer, scores.layers, scores.layers[scores.layers.length - 1]);
   return {
     view: "graph",
+    edges: choices.names[0],
     methods: [...scores.methods],
     alone: null,
     layer,
     query: Math.max(0, Math.min(data.query, data.sizes[layer] - 1)),
-    ...scores.defaults,
+    ...(choices.attention ?? scores).defaults,
     normal: false,
     words: false,
     pin: null,
@@ -36,7 +38,8 @@ export function initialState(data, scores) {
  * @type {(state: State, initial: State) => string} */
 export function stateToText(state, initial) {
   const parts = new URLSearchParams();
-  if (state.view !== initial.view) parts.set("view", state.view);
+  for (const name of /** @type {const} */ (["view", "edges"]))
+    if (state[name] !== initial[name]) parts.set(name, state[name]);
   if (String(state.methods) !== String(initial.methods)) parts.set("methods", state.methods.join("."));
   if (state.alone) parts.set("alone", state.alone);
   for (const name of /** @type {const} */ (["layer", "query", "head", "residual", "zoom"]))
@@ -47,21 +50,23 @@ export function stateToText(state, initial) {
   return parts.toString();
 }
 
-/** Return the state of a text. @type {(text: string, data: PageData, scores: Scores) => State} */
-export function stateFromText(text, data, scores) {
-  const initial = initialState(data, scores);
+/** Return the state of a text. @type {(text: string, data: PageData, choices: EdgeChoices) => State} */
+export function stateFromText(text, data, choices) {
+  const initial = initialState(data, choices);
+  const { first: scores, attention } = choices;
   const parts = new URLSearchParams(text);
   const layer = pick(integer(parts.get("layer")), scores.layers, initial.layer);
   const methods = scores.methods.filter((method) => (parts.get("methods") ?? "").split(".").includes(method));
   return {
     ...initial,
     view: pick(parts.get("view"), VIEWS, initial.view),
+    edges: pick(parts.get("edges"), choices.names, initial.edges),
     methods: methods.length ? methods : initial.methods,
     alone: pick(parts.get("alone"), scores.methods, null),
     layer,
     query: integer(parts.get("query"), data.sizes[layer]) ?? Math.min(initial.query, data.sizes[layer] - 1),
-    head: integer(parts.get("head"), scores.edges?.heads ?? 0) ?? -1,
-    residual: residualFrom(parts.get("residual"), data) ?? initial.residual,
+    head: integer(parts.get("head"), attention?.edges?.heads ?? 0) ?? -1,
+    residual: (attention && residualFrom(parts.get("residual"))) ?? initial.residual,
     normal: parts.get("normal") === "1",
     words: parts.get("words") === "1" && hasWords(data),
     zoom: pick(integer(parts.get("zoom")), ZOOMS, 1),
@@ -69,15 +74,14 @@ export function stateFromText(text, data, scores) {
   };
 }
 
-/** Return a residual in [0, 1) if the document has attention, else null.
- * @type {(text: string | null, data: PageData) => number | null} */
-export function residualFrom(text, data) {
-  if (!data.attention || !text || !/^(0|1)?(\.\d{1,6})?$/.test(text)) return null;
+/** Return a residual in [0, 1), or null. @type {(text: string | null) => number | null} */
+export function residualFrom(text) {
+  if (!text || !/^(0|1)?(\.\d{1,6})?$/.test(text)) return null;
   const residual = Number(text);
   return residual < 1 ? residual : null;
 }
 
-/** @type {(parts: URLSearchParams, data: PageData, scores: Scores) => Partial<State>} */
+/** @type {(parts: URLSearchParams, data: PageData, scores: EdgeChoices["first"]) => Partial<State>} */
 function pinFrom(parts, data, scores) {
   const [first, second = null] = (parts.get("pin") ?? "").split(".");
   const layer = pick(integer(first), [0, ...scores.layers], null);

@@ -3,7 +3,7 @@
 /** @import { Focus, Vector } from "../types.js" */
 /** @import { Pictures } from "../draw/picture.js" */
 
-import { displayName, formatExact, importanceName, METHOD_TITLES } from "../draw/format.js";
+import { displayName, formatExact, importanceName, methodTitle } from "../draw/format.js";
 import { make } from "./dom.js";
 
 /** Return a table of all scores of the selected position, one row for each token.
@@ -25,7 +25,7 @@ export function makeTable(caption, pictures, focus) {
  * @type {(pictures: Pictures, focus: Focus) => { title: string, values: Vector | null }[]} */
 function tableColumns(pictures, focus) {
   const scores = pictures.scores.methods.map((method) => ({
-    title: METHOD_TITLES[method],
+    title: methodTitle(method, focus.state.edges),
     values: pictures.tokenRow(method, focus.selected, focus),
   }));
   const importance = pictures.importance(focus.level);

@@ -6,7 +6,7 @@
 /** @import { View } from "./view.js" */
 
 import { hasWords } from "../compute/level.js";
-import { formatPosition } from "../draw/format.js";
+import { edgesName, formatPosition } from "../draw/format.js";
 import { make, setText } from "./dom.js";
 import { residualFrom, VIEWS, ZOOMS } from "./state.js";
 
@@ -25,7 +25,8 @@ export class Toolbar {
   constructor(view, actions) {
     this.view = view;
     this.id = ++toolbars;
-    const { data, scores } = view;
+    const { data, choices } = view;
+    const { attention } = choices;
     this.views = VIEWS.map((name) =>
       make("input", {
         type: "radio",
@@ -34,12 +35,20 @@ export class Toolbar {
         onchange: () => view.change({ view: name }),
       }),
     );
-    this.methods = scores.methods.map((method) => this.makeMethod(method));
+    this.methods = choices.first.methods.map((method) => this.makeMethod(method));
     this.layerText = make("span");
     this.layer = this.makeLayer();
     this.position = make("select", { onchange: () => view.selectNode(Number(this.position.value)) });
+    this.edges = this.makeEdges();
     this.heads = this.makeHeads();
     this.residual = this.makeResidual();
+    /** Controls of attention, and why they are not there for other edge weights. */
+    this.adjustments = [
+      ...((attention?.edges?.heads ?? 0) > 1 ? [this.makeHeadsControl()] : []),
+      ...(attention ? [this.makeResidualControl()] : []),
+    ];
+    const names = this.adjustments.length > 1 ? "Heads and residual" : "The residual";
+    this.reason = make("p", { class: "reason", hidden: true }, `${names} can be chosen for attention only.`);
     this.normal = this.makeCheckbox("normal");
     this.words = this.makeCheckbox("words");
     this.zoomOut = makeButton("−", () => view.zoomBy(-1), "Zoom out");
@@ -53,12 +62,13 @@ export class Toolbar {
       { class: "toolbar", role: "group", "aria-label": "Display options" },
       makeSegments("View", this.views, Object.values(VIEW_NAMES)),
       this.makeMethods(),
+      ...(choices.names.length > 1
+        ? [makeControl(["Edges"], [this.edges], { title: "What the edges of the graph weigh" })]
+        : []),
       makeControl(["Layer ", this.layerText], [this.layer], { class: "control layer" }),
       makeControl(["Position"], [this.position]),
-      ...(scores.edges && scores.edges.heads > 1
-        ? [makeControl(["Heads"], [this.heads], { title: "One head at the selected layer, mean of heads below it" })]
-        : []),
-      ...(data.attention ? [this.makeResidualControl()] : []),
+      ...this.adjustments,
+      this.reason,
       makeCheck("Rows sum to one", this.normal, "Divide the scores of each position by their sum"),
       ...(hasWords(data) ? [makeCheck("Words", this.words, "Show words instead of tokens")] : []),
       this.zoom,
@@ -92,18 +102,29 @@ export class Toolbar {
     return slider;
   }
 
+  makeEdges() {
+    const options = this.view.choices.names.map((name) => make("option", { value: name }, edgesName(name)));
+    const onchange = () => this.view.change({ edges: select.value }, `Edges: ${edgesName(select.value)}`);
+    const select = make("select", { onchange }, ...options);
+    return select;
+  }
+
   makeHeads() {
-    const heads = Array(this.view.scores.edges?.heads ?? 0).keys();
+    const heads = Array(this.view.choices.attention?.edges?.heads ?? 0).keys();
     const options = Array.from(heads, (head) => make("option", { value: head }, `head ${head}`));
     const onchange = () => this.view.change({ head: Number(select.value) });
     const select = make("select", { onchange }, make("option", { value: -1 }, "mean of all"), ...options);
     return select;
   }
 
+  makeHeadsControl() {
+    return makeControl(["Heads"], [this.heads], { title: "One head at the selected layer, mean of heads below it" });
+  }
+
   makeResidual() {
     const { view } = this;
     const onchange = () => {
-      const residual = residualFrom(input.value, view.data);
+      const residual = residualFrom(input.value);
       if (residual === null) input.value = String(view.state.residual);
       else view.change({ residual });
     };
@@ -140,6 +161,10 @@ export class Toolbar {
     this.layer.setAttribute("aria-valuetext", `layer ${state.layer} of ${layers.at(-1)}`);
     setText(this.layerText, `${state.layer} of ${layers.at(-1)}`);
     this.showPositions(state);
+    this.edges.value = state.edges;
+    const adjustable = this.view.scores === this.view.choices.attention;
+    for (const control of this.adjustments) control.hidden = !adjustable;
+    this.reason.hidden = adjustable || !this.adjustments.length;
     this.heads.value = String(state.head);
     this.residual.value = String(state.residual);
     this.normal.checked = state.normal;

@@ -4,11 +4,10 @@
 
 import { Level } from "../compute/level.js";
 import { Scheduler } from "../compute/scheduler.js";
-import { Scores } from "../compute/scores.js";
 import { formatNode, HELP } from "../draw/format.js";
 import { pairNotes } from "../draw/notes.js";
-import { Pictures } from "../draw/picture.js";
 import { applyPalette, watchTheme } from "../draw/theme.js";
+import { EdgeChoices } from "./choices.js";
 import { announceNode, captionOf, describeNode } from "./describe.js";
 import { afterFrame, make, setText } from "./dom.js";
 import { exportActions, makeLinkField } from "./export.js";
@@ -41,10 +40,9 @@ export class View {
       this.pictures.dropIncomplete();
       this.draw();
     });
-    this.scores = new Scores(data, this.scheduler);
-    this.pictures = new Pictures(data, this.scores);
-    this.initial = initialState(data, this.scores);
-    this.state = stateFromText(options.state ?? "", data, this.scores);
+    this.choices = new EdgeChoices(data, this.scheduler);
+    this.initial = initialState(data, this.choices);
+    this.state = stateFromText(options.state ?? "", data, this.choices);
     this.level = new Level(data, this.state.words);
     /** @type {NodeRef | null} */
     this.hover = null;
@@ -55,7 +53,7 @@ export class View {
     this.pointerTime = 0;
     this.toolbarKey = this.tableKey = "";
     const heading = options.heading ?? 2;
-    this.panels = new Panels(data, this.pictures, heading + 1, () => this.draw());
+    this.panels = new Panels(data, this.choices, heading + 1, () => this.draw());
     this.toolbar = new Toolbar(this, exportActions(this));
     this.caption = make("p", { class: "caption" });
     this.live = make("p", { class: "visually-hidden", role: "status", "aria-live": "polite" });
@@ -92,6 +90,15 @@ export class View {
     requestAnimationFrame(() => afterFrame(() => this.start()));
   }
 
+  /** Pictures with the chosen edge weights. */
+  get pictures() {
+    return this.choices.pictures(this.state.edges);
+  }
+
+  get scores() {
+    return this.pictures.scores;
+  }
+
   /** Start background work once the first picture is drawn. */
   start() {
     if (!this.root.isConnected) return;
@@ -103,7 +110,8 @@ export class View {
 
   /** @returns {Focus} */
   focus() {
-    const { state, level, hover, cursor } = this;
+    const { level, hover, cursor } = this;
+    const state = this.scores.applicable(this.state);
     const { pin } = state;
     const selected = { layer: state.layer, node: level.nodeOf(state.query) };
     const pinned = pin && { layer: pin.layer, node: level.nodeOf(pin.position) };
@@ -122,10 +130,10 @@ export class View {
       this.level = new Level(this.data, this.state.words);
       this.hover = this.cursor = null;
     }
-    if (this.state.head !== before.head || this.state.residual !== before.residual) {
+    if (/** @type {const} */ (["edges", "head", "residual"]).some((name) => this.state[name] !== before[name])) {
       this.scheduler.clear();
       // Their tasks are dropped: they request them again when they are next shown.
-      this.pictures.dropIncomplete();
+      this.choices.pictures(before.edges).dropIncomplete();
     }
     this.draw();
     if (announcement) setText(this.live, announcement);
@@ -140,7 +148,7 @@ export class View {
   show(text) {
     if (text === this.stateText()) return;
     this.hover = this.cursor = null;
-    this.change(stateFromText(text, this.data, this.scores));
+    this.change(stateFromText(text, this.data, this.choices));
   }
 
   /* Toolbar */
@@ -305,7 +313,7 @@ export class View {
     const focus = this.focus();
     const caption = captionOf({ ...focus, queryNode: focus.selected }, this.scores);
     this.notes.hidden = this.state.view === "table";
-    this.notes.replaceChildren(...this.panels.methodNotes().map((note) => make("p", {}, note)));
+    this.notes.replaceChildren(...this.panels.methodNotes(focus).map((note) => make("p", {}, note)));
     const key = JSON.stringify([this.state, this.scores.solver?.solved]);
     if (this.tableKey !== key) this.table.replaceChildren(makeTable(caption, this.pictures, focus));
     this.tableKey = key;

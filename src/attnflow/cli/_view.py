@@ -1,8 +1,9 @@
 """`attnflow view`: a text or a file in, one interactive page out."""
 
 import webbrowser
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, cast
 
 import typer
 
@@ -14,13 +15,15 @@ from attnflow.cli._notes import print_note, print_sinks_note, print_unknown_note
 from attnflow.cli._options import check_file, number_or_name, wrong
 from attnflow.cli._progress import progress_bar
 from attnflow.cli._texts import one_text
+from attnflow.edges import EDGES, Edges, edge_graph
 from attnflow.errors import UnsupportedModelError
 from attnflow.evaluate import Explanation, explain, unknown_words
+from attnflow.models.inputs import checked_model, prepare
 from attnflow.types import Attention, AttentionGraph, EncoderDecoderAttention, TokenAttention
 from attnflow.view import to_html
 
-_Attended: TypeAlias = Attention | EncoderDecoderAttention
-_Seen: TypeAlias = _Attended | AttentionGraph | TokenAttention | Explanation
+_Edges: TypeAlias = Attention | EncoderDecoderAttention | AttentionGraph
+_Seen: TypeAlias = Explanation | Mapping[str, _Edges] | _Edges | TokenAttention
 
 _ARRAYS = (".npz", ".safetensors")
 _PAGES = (".html", ".htm")
@@ -64,6 +67,14 @@ def view(
             "take less than 8 MB]"
         ),
     ] = None,
+    edges: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help=f"What the edges of the graph weigh: {', '.join(EDGES)}; of several, separated by "
+            "commas, the page shows the first and switches between them.  [default: attention]",
+        ),
+    ] = None,
     target: options.Target = None,
     position: options.Position = None,
     replace: options.Replace = None,
@@ -84,6 +95,7 @@ def view(
     if out.suffix.lower() not in _PAGES:
         raise wrong("--out", f"expected a name that ends in .html, got {str(out)!r}")
     check_file(out, option="--out", source=file)
+    names = _edges(edges)
     load_settings = {"allow_pickle": allow_pickle, "remote_code": remote_code, "device": device}
     predicted: dict[str, Any] = {
         "target": number_or_name(target),
@@ -93,11 +105,13 @@ def view(
     passes: dict[str, Any] = {"truncate": truncate, "batch_size": batch_size}
     arrays = _arrays_file(shown)
     if arrays is not None:
-        _check_unused(arrays, {"model": model, **predicted, **passes, **load_settings})
+        _check_unused(
+            arrays, {"model": model, "edges": edges, **predicted, **passes, **load_settings}
+        )
         seen: _Seen = _read(arrays)
     else:
         passes |= {"layer": layer, "query": query, "threads": threads}
-        seen = _explained(one_text(shown, file), model, load_settings, predicted, passes)
+        seen = _explained(one_text(shown, file), model, names, load_settings, predicted, passes)
     settings: Any = {"layer": layer, "query": query, "title": title, "threads": threads}
     with progress_bar("attention flow") as progress:
         page = to_html(seen, heads=heads, progress=progress, **settings)
@@ -106,9 +120,17 @@ def view(
     size = len(page.encode())
     shown_size = f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{size / 1e3:.0f} kB"
     typer.echo(f"wrote {out}: {shown_size}, {_summary(seen)}")
-    print_sinks_note(seen.attention if isinstance(seen, Explanation) else seen)
+    print_sinks_note(seen.attention if isinstance(seen, Explanation) else _first(seen))
     if open_page and not webbrowser.open(out.resolve().as_uri()):
         print_note("no browser was found; open the page by hand")
+
+
+def _edges(text: str | None) -> tuple[Edges, ...]:
+    given = "attention" if text is None else text
+    names = tuple(name.strip() for name in given.split(","))
+    if unknown := [name for name in names if name not in EDGES]:
+        raise wrong("--edges", f"expected names of {', '.join(EDGES)}, got {unknown[0]!r}")
+    return cast("tuple[Edges, ...]", names)
 
 
 def _check_unused(arrays: Path, options: dict[str, Any]) -> None:
@@ -116,31 +138,59 @@ def _check_unused(arrays: Path, options: dict[str, Any]) -> None:
     for name, value in options.items():
         if value is not None and value is not False:
             option = f"--{name.replace('_', '-')}"
-            raise wrong(option, f"has no meaning with the computed arrays of {arrays}")
+            raise wrong(
+                option,
+                f"has no meaning with the computed arrays of {arrays}. Pass a text to run a model",
+            )
 
 
 def _explained(
     text: str,
     model: str | None,
+    edges: tuple[Edges, ...],
     load_settings: dict[str, Any],
     predicted: dict[str, Any],
     passes: dict[str, Any],
-) -> Explanation | _Attended:
-    """Return an explanation; if the model has no prediction, its attention, with a note."""
+) -> Explanation | Mapping[str, _Edges]:
+    """Return an explanation; if the model has no prediction, its edge weights, with a note."""
     with loading("explaining", model) as progress, explain_memory_errors("a shorter text"):
         loaded = loaded_model(model, load_settings)
         try:
             explanation = explain(
-                loaded.model, loaded.tokenizer, text, progress=progress, **predicted, **passes
+                loaded.model,
+                loaded.tokenizer,
+                text,
+                edges=edges,
+                progress=progress,
+                **predicted,
+                **passes,
             )
         except UnsupportedModelError as reason:
             if any(value is not None for value in predicted.values()):
                 raise
-            print_note(f"the page shows only attention, without a prediction: {reason}")
-            cut: bool = passes["truncate"]
-            return models.attend(loaded.model, loaded.tokenizer, text, truncate=cut)
+            graphs = _graphs(loaded, text, edges, truncate=passes["truncate"])
+            print_note(f"the page shows only {', '.join(graphs)}, without a prediction: {reason}")
+            return graphs
     print_unknown_note(explanation, unknown_words(explanation, loaded.tokenizer))
     return explanation
+
+
+def _graphs(
+    loaded: models.Loaded, text: str, edges: tuple[Edges, ...], *, truncate: bool
+) -> dict[str, _Edges]:
+    """Return the attention or graph of each of the edge weights, without a prediction."""
+    model, tokenizer = loaded.model, loaded.tokenizer
+    inputs: Any = prepare(checked_model(model), tokenizer, text, truncate=truncate)
+    return {
+        name: models.attend(model, tokenizer, inputs)
+        if name == "attention"
+        else edge_graph(model, tokenizer, inputs, name)
+        for name in edges
+    }
+
+
+def _first(seen: Mapping[str, _Edges] | _Edges | TokenAttention) -> _Edges | TokenAttention:
+    return next(iter(seen.values())) if isinstance(seen, Mapping) else seen
 
 
 def _arrays_file(shown: str | None) -> Path | None:
@@ -176,4 +226,6 @@ def _summary(seen: _Seen) -> str:
     if isinstance(seen, TokenAttention):
         layers, _, tokens = seen.scores.shape
         return f"{seen.method}, {layers} layers, {tokens} tokens"
+    if isinstance(seen, Mapping):
+        return _summary(_first(seen))
     return f"{seen.n_layers} layers, {len(seen.tokens)} tokens"

@@ -28,7 +28,7 @@ def explain(
     layer: int | None = None,
     query: int | None = None,
     methods: Sequence[Method] = METHODS,
-    edges: Edges = "attention",
+    edges: Edges | Sequence[Edges] = "attention",
     target: int | str | None = None,
     position: int | None = None,
     replace: Any = None,
@@ -53,9 +53,10 @@ def explain(
     methods
         "raw", "rollout", "flow", or some of them.
     edges
-        What the edges of the graph weigh: the name of a function of `attnflow.edges`. With other
-        edges than attention, raw scores are the rows of that graph, with what it measures of the
-        residual connection.
+        What the edges of the graph weigh: the name of a function of `attnflow.edges`, or several.
+        Scores are those of the first; `Explanation.graphs` has all, and a page of `attnflow.view`
+        switches between them. With other edges than attention, raw scores are the rows of that
+        graph, with what it measures of the residual connection.
     target, position, replace, truncate, batch_size
         As for `attnflow.importance.blank_out`.
     threads
@@ -82,7 +83,7 @@ def explain(
     """
     if not isinstance(cast("object", text), str):
         raise InputError(f"text: explain takes one text, a str, got {type(text).__name__}")
-    chosen, edges = _check_methods(methods), check_edges(edges)
+    chosen, names = _check_methods(methods), _check_edges(edges)
     inputs = prepare(checked_model(model), tokenizer, text, truncate=truncate)
     attention = attend(model, tokenizer, cast("Any", inputs))
     if not isinstance(attention, Attention):
@@ -115,23 +116,34 @@ def explain(
         read = last if attention.causal else 0
         query = read if prediction.position is None else prediction.position
     rows: dict[str, Any] = {"layers": [layer], "queries": [query]}
-
-    @functools.cache  # heads are fused once, and not for raw attention
-    def graph() -> AttentionGraph:
-        if edges == "attention":
-            return attention.graph()
-        return edge_graph(model, tokenizer, inputs, edges, target=target, position=position)
-
-    compute: dict[Method, Callable[[], TokenAttention]] = {
-        "raw": lambda: raw(attention if edges == "attention" else graph(), **rows),
-        "rollout": lambda: rollout(graph(), **rows),
-        "flow": lambda: flow(graph(), **rows, threads=threads),
+    graphs: dict[Edges, Attention | AttentionGraph] = {
+        name: attention
+        if name == "attention"
+        else edge_graph(model, tokenizer, inputs, name, target=target, position=position)
+        for name in names
     }
+    compute = _computations(graphs[names[0]], rows, threads)
     scores: dict[Method, TokenAttention] = {}
     for done, method in enumerate(chosen, before + 1):
         scores[method] = compute[method]()
         report(done)
-    return Explanation(text, prediction, scores, importance, attention, edges)
+    return Explanation(text, prediction, scores, importance, attention, graphs)
+
+
+def _computations(
+    weights: Attention | AttentionGraph, rows: dict[str, Any], threads: int | None
+) -> dict[Method, Callable[[], TokenAttention]]:
+    """Return what computes the scores of each method."""
+
+    @functools.cache  # heads are fused once, and not for raw attention
+    def graph() -> AttentionGraph:
+        return weights.graph() if isinstance(weights, Attention) else weights
+
+    return {
+        "raw": lambda: raw(weights, **rows),
+        "rollout": lambda: rollout(graph(), **rows),
+        "flow": lambda: flow(graph(), **rows, threads=threads),
+    }
 
 
 def _check_methods(methods: Sequence[Method]) -> tuple[Method, ...]:
@@ -143,3 +155,9 @@ def _check_methods(methods: Sequence[Method]) -> tuple[Method, ...]:
         if method not in METHODS:
             raise InputError(f"methods: expected some of {known}, got {method!r}")
     return cast("tuple[Method, ...]", tuple(dict.fromkeys(given)))
+
+
+def _check_edges(edges: Edges | Sequence[Edges]) -> tuple[Edges, ...]:
+    if isinstance(edges, str) or not isinstance(cast("object", edges), Sequence) or not edges:
+        return (check_edges(edges),)
+    return tuple(dict.fromkeys(check_edges(name) for name in edges))

@@ -14,7 +14,7 @@ from attnflow._internal.settings import thaw_settings
 from attnflow.edges import Edges
 from attnflow.evaluate._agreement import agreement
 from attnflow.importance import Prediction
-from attnflow.types import Attention, Importance, Method, TokenAttention
+from attnflow.types import Attention, AttentionGraph, Importance, Method, TokenAttention
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -33,8 +33,9 @@ class Explanation:
         Importance by method, for the target.
     attention
         The attention of the model for the text.
-    edges
-        What the edges of the graph weigh that the scores were computed from.
+    graphs
+        What was computed for each of the edge weights: a graph; for "attention", the attention
+        itself. The scores are those of the first.
     """
 
     text: str
@@ -42,7 +43,12 @@ class Explanation:
     scores: Mapping[Method, TokenAttention]
     importance: Mapping[str, Importance]
     attention: Attention
-    edges: Edges = "attention"
+    graphs: Mapping[Edges, Attention | AttentionGraph]
+
+    @property
+    def edges(self) -> Edges:
+        """What the edges of the graph weigh that the scores were computed from."""
+        return next(iter(self.graphs))
 
     @property
     def tokens(self) -> tuple[str, ...]:

@@ -1,10 +1,11 @@
 """The content of a page, from any input that `to_html` accepts, checked."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, cast
 
 from attnflow._internal import checks
+from attnflow.edges import Edges
 from attnflow.errors import InputError
 from attnflow.evaluate import Explanation
 from attnflow.importance import Importance, Prediction
@@ -16,17 +17,18 @@ from attnflow.types import (
     TokenAttention,
 )
 
+EdgesInput: TypeAlias = Attention | EncoderDecoderAttention | AttentionGraph
 PageInput: TypeAlias = (
-    Attention
-    | EncoderDecoderAttention
-    | AttentionGraph
+    EdgesInput
+    | Mapping[str, EdgesInput]
+    | Mapping[Edges, Attention | AttentionGraph]
     | TokenAttention
     | Sequence[TokenAttention]
     | Explanation
 )
 _KINDS = (
-    "an Attention, EncoderDecoderAttention, AttentionGraph, TokenAttention or Explanation, or a "
-    "list of TokenAttention, one for each method"
+    "an Attention, EncoderDecoderAttention, AttentionGraph, TokenAttention or Explanation, a "
+    "list of TokenAttention, one for each method, or a dict of graphs, one for each edge weight"
 )
 
 
@@ -35,7 +37,7 @@ class Content:
     """The content of a page about one input.
 
     At least one of `attention`, `graph` and `scores` is set. `layer` and `query` are selected
-    first.
+    first. `others` are contents of the same input with other edge weights.
     """
 
     tokens: tuple[str, ...]
@@ -50,6 +52,8 @@ class Content:
     importance: tuple[Importance, ...] = ()
     prediction: Prediction | None = None
     named: bool = True  # whether nodes of layers as large as the input have the tokens' names
+    edges: str | None = None  # the name of the edge weights, if it is known
+    others: tuple["Content", ...] = ()
 
     @property
     def to_tokens(self) -> bool:
@@ -85,21 +89,25 @@ def _content_of(x: object) -> Content:
     if isinstance(x, Attention):
         sizes = (x.n_tokens,) * (x.n_layers + 1)
         query = x.n_tokens - 1 if x.causal else 0
-        return Content(x.tokens, sizes, x.n_layers, query, x.causal, x.origin, attention=x)
+        return Content(
+            x.tokens, sizes, x.n_layers, query, x.causal, x.origin, attention=x, edges="attention"
+        )
     if isinstance(x, EncoderDecoderAttention):
-        return _of_graph(x.graph())
+        return replace(_of_graph(x.graph()), edges="attention")
     if isinstance(x, AttentionGraph):
         return _of_graph(x)
     if isinstance(x, TokenAttention):
         return _of_scores((x,))
     if isinstance(x, Explanation):
         return replace(
-            _content_of(x.attention),
+            _of_edges(x.graphs),
             layer=x.layer,
             query=x.query,
             importance=tuple(x.importance.values()),
             prediction=x.prediction,
         )
+    if isinstance(x, Mapping):
+        return _of_edges(cast("Mapping[object, object]", x))
     if isinstance(x, Sequence) and not isinstance(x, str | bytes):
         return _of_several(cast("Sequence[object]", x))
     raise InputError(f"expected {_KINDS}, got {type(x).__name__}")
@@ -110,9 +118,52 @@ def _of_graph(graph: AttentionGraph) -> Content:
     # The last position of a decoder; else the first, which is CLS.
     decoder = causal or "decoder_layers" in graph.settings
     query = graph.sizes[-1] - 1 if decoder else 0
+    edges = _edges_name(graph.settings)
     return Content(
-        graph.tokens, graph.sizes, graph.n_layers, query, causal, graph.origin, graph=graph
+        graph.tokens,
+        graph.sizes,
+        graph.n_layers,
+        query,
+        causal,
+        graph.origin,
+        graph=graph,
+        edges=edges,
     )
+
+
+def _edges_name(settings: Mapping[str, object]) -> str | None:
+    """Return the name of the edge weights that the functions of `attnflow.edges` record."""
+    name = settings.get("edges")
+    return name if isinstance(name, str) else None
+
+
+def _of_edges(graphs: Mapping[Any, object]) -> Content:
+    """Return the content of the first of several edge weights, with the others."""
+    contents: list[Content] = []
+    for name, graph in graphs.items():
+        if not isinstance(name, str) or not name.strip():
+            raise InputError(f"expected names of edge weights as keys, got {name!r}")
+        if not isinstance(graph, Attention | EncoderDecoderAttention | AttentionGraph):
+            raise InputError(
+                "expected an Attention or AttentionGraph for each edge weight, got "
+                f"{type(graph).__name__} for {name!r}"
+            )
+        contents.append(replace(_content_of(graph), edges=name))
+    if not contents:
+        raise InputError(f"expected {_KINDS}, got an empty {type(graphs).__name__}")
+    first, *others = contents
+    for other in others:
+        if (other.tokens, other.sizes) != (first.tokens, first.sizes):
+            raise InputError(
+                f"the graphs of {first.edges!r} and {other.edges!r} are of different tokens or "
+                "layers, and a page shows one input. Make a page of each"
+            )
+    if others and any(one.graph is not None and one.graph.tops is not None for one in contents):
+        raise InputError(
+            "a page with several edge weights takes no graph of a single head. Leave head out, or "
+            "make a page of it alone"
+        )
+    return replace(first, others=tuple(others))
 
 
 def _of_several(items: Sequence[object]) -> Content:
@@ -145,6 +196,7 @@ def _of_scores(several: Sequence[TokenAttention]) -> Content:
     named = _axis(first)[1] == "tokens" and max(queries) < len(first.tokens)
     above = len(first.tokens) if named else 1 + max(q for t in several for q in t.queries)
     top = max(layer for t in several for layer in t.layers)
+    names = {_edges_name(scores.settings) for scores in several}
     return Content(
         tokens=first.tokens,
         sizes=(len(first.tokens), *([above] * top)),
@@ -154,6 +206,7 @@ def _of_scores(several: Sequence[TokenAttention]) -> Content:
         origin=first.origin,
         scores=tuple(several),
         named=named,
+        edges=names.pop() if len(names) == 1 else None,
     )
 
 

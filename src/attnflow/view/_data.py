@@ -8,10 +8,13 @@ The fields, which the page's script reads (`page/src`):
     names                  of every layer's nodes, where they differ from the tokens
     causal                 whether positions see earlier ones only
     words, spans           word level: names and pieces; characters of each token, in UTF-16 units
+    edges                  name of the edge weights, null where it is not known
     attention              {mean (L, n, n), heads (L, H, n, n) or null, residual}: fused weights
                            without the residual, which the page adds
     graph                  one matrix for each layer, where only a graph is known
     scores                 [{method, layers, queries, values, saturated, settings}]
+    other_edges            [{edges, attention, graph, scores}]: other edge weights of the same
+                           input; the page switches between them
     importance, prediction importance of tokens; prediction of the model
     layer, query           selected first
 
@@ -19,7 +22,8 @@ With attention or a graph the page computes raw attention and rollout itself. An
 {type, shape, scale, data}: base64 of little-endian numbers, "u2" for integer / 65535 · scale.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Literal, TypedDict, cast
 
 from attnflow._internal.checks import Floats, Progress
@@ -86,10 +90,18 @@ def page_data(
     (['a', 'b'], [2, 2], 1)
     """
     found = content(x, importance=importance, prediction=prediction, layer=layer, query=query)
-    scores = page_scores(found, flow_queries, threads=threads, progress=progress)
-    # The page builds a graph from one matrix for each layer, so of a graph with `tops` it gets
-    # scores only.
-    graph = found.graph if found.graph is not None and found.graph.tops is None else None
+    every = (found, *(replace(one, layer=found.layer, query=found.query) for one in found.others))
+    _check_heads(heads, every)
+    first, *others = [
+        _of_edges(
+            one,
+            flow_queries,
+            heads=heads,
+            threads=threads,
+            progress=progress and _part(progress, number, len(every)),
+        )
+        for number, one in enumerate(every)
+    ]
     return {
         "version": VERSION,
         "title": _title(title),
@@ -98,9 +110,8 @@ def page_data(
         "sizes": list(found.sizes),
         "names": _names(found),
         "causal": found.causal,
-        "attention": _attention(found.attention, heads=heads),
-        "graph": None if graph is None else [_edges(matrix) for matrix in graph.layers],
-        "scores": [_scores(one) for one in scores],
+        **first,
+        "other_edges": others,
         "importance": [
             {"method": one.method, "values": one.values.tolist()} for one in found.importance
         ],
@@ -128,16 +139,44 @@ def _names(found: Content) -> list[list[str]] | None:
     return [tokens, *(tokens if same else list(map(str, range(n))) for n, same in above)]
 
 
-def _attention(attention: Attention | None, *, heads: object) -> dict[str, Any] | None:
+def _check_heads(heads: object, contents: Sequence[Content]) -> None:
     if heads is not None and (not isinstance(heads, str) or heads not in ("all", "mean")):
         raise InputError(f"heads: expected 'all', 'mean' or None, got {heads!r}")
-    if heads == "all" and (attention is None or attention.averaged):
+    attentions = [found.attention for found in contents if found.attention is not None]
+    if heads == "all" and all(attention.averaged for attention in attentions):
         raise InputError(
             "heads must not be 'all': the page shows single heads of an Attention only; those of "
             "an encoder-decoder, a graph, scores or a mean of the heads are fused"
         )
-    if attention is None:
-        return None
+
+
+def _part(progress: Progress, number: int, count: int) -> Progress:
+    """Return the progress of one of `count` graphs of the same size that are reported as one."""
+    return lambda done, total: progress(number * total + done, count * total)
+
+
+def _of_edges(
+    found: Content,
+    flow_queries: Iterable[int] | int | None,
+    *,
+    heads: str | None,
+    threads: int | None,
+    progress: Progress | None,
+) -> dict[str, Any]:
+    """Return the fields that depend on what the edges weigh."""
+    scores = page_scores(found, flow_queries, threads=threads, progress=progress)
+    # The page builds a graph from one matrix for each layer, so of a graph with `tops` it gets
+    # scores only.
+    graph = found.graph if found.graph is not None and found.graph.tops is None else None
+    return {
+        "edges": found.edges,
+        "attention": found.attention and _attention(found.attention, heads=heads),
+        "graph": None if graph is None else [_edges(matrix) for matrix in graph.layers],
+        "scores": [_scores(one) for one in scores],
+    }
+
+
+def _attention(attention: Attention, *, heads: str | None) -> dict[str, Any]:
     characters = attention.weights.size * 2 * 4 / 3  # two bytes for each weight, in base64
     small = attention.n_heads > 1 and characters < _HEADS_SIZE
     every_head = as_shares(attention.weights) if heads == "all" or (not heads and small) else None

@@ -31,7 +31,9 @@ def to_html(x: PageInput, **settings: Unpack[PageSettings]) -> str:
     x
         The attention of a model, a graph, scores, or an Explanation. From attention and graphs the
         page computes raw attention and rollout; flow is computed here. Several TokenAttention, one
-        for each method, are shown as they are.
+        for each method, are shown as they are. Of several edge weights of one input, as
+        `{"attention": attention, "norms": graph}` or an Explanation of `explain(edges=…)`, the page
+        shows the first and switches between them.
     **settings
         importance: importance of the same tokens; an Explanation includes its own.
         prediction: the prediction of the model; an Explanation includes its own.
@@ -49,7 +51,8 @@ def to_html(x: PageInput, **settings: Unpack[PageSettings]) -> str:
     Notes
     -----
     A page of 32 tokens, 6 layers and 12 heads has less than 400 kB; the heads of n tokens take
-    `8/3 · L · H · n²` bytes. The same input gives the same text. Weights are rounded to 1/65535.
+    `8/3 · L · H · n²` bytes, each further edge weight about `8 · L · n²`. The same input gives the
+    same text. Weights are rounded to 1/65535.
 
     Examples
     --------

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from attnflow.edges import Edges
 from attnflow.types import METHODS, Method
 from attnflow.view.app._limits import Limits
 
@@ -52,6 +53,9 @@ class ExplainRequest(BaseModel):
     )
     methods: list[Method] = Field(
         default=list(METHODS), min_length=1, description="How layers compose; by default all."
+    )
+    edges: Edges = Field(
+        default="attention", description="What the edges of the graph weigh; by default attention."
     )
     truncate: bool = Field(
         default=False, description="Whether a text that is too long for the model is cut off."
