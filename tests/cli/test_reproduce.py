@@ -31,6 +31,22 @@ def test_tables_are_printed_with_the_papers_numbers(run: Run, table: str) -> Non
     assert ("the norm over dimensions" in result.stdout) == (table == "table-2")
 
 
+def test_both_tables_together_are_those_of_each_alone(run: Run) -> None:
+    both = json.loads(run("reproduce", "tables", *FEW, "--json").stdout)
+    assert len(both) == 2
+    for number, document in enumerate(both, start=1):
+        alone = json.loads(run("reproduce", f"table-{number}", *FEW, "--json").stdout)
+        assert document["title"] == alone["title"]
+        assert document["rows"].keys() == alone["rows"].keys() != set()
+        for name, row in document["rows"].items():
+            assert row["mean"] == pytest.approx(alone["rows"][name]["mean"], abs=1e-6)
+    printed = run("reproduce", "tables", *FEW).stdout
+    assert [line[:7] for line in printed.splitlines() if line[:5] == "Table"] == [
+        "Table 1",
+        "Table 2",
+    ]
+
+
 @pytest.mark.parametrize("table", ["table-1", "table-2"])
 def test_as_published_names_what_the_papers_code_did(run: Run, table: str) -> None:
     result = run("reproduce", table, *FEW, "--as-published")
