@@ -50,7 +50,7 @@ _names = {name for name, _ in new_model("vit").named_modules()}
 _IMAGE = (
     ("attention.v_proj", "attention.o_proj")
     if any(name.endswith("attention.v_proj") for name in _names)
-    else ("attention.attention.value", "attention.output.dense")  # transformers 5.0
+    else ("attention.attention.value", "attention.output.dense")  # older transformers
 )
 PARTS = {
     "bert": _bert("Bert"),

@@ -6,7 +6,7 @@ from attnflow.errors import MissingDependencyError
 
 # The optional dependencies of pyproject.toml, by extra; a test compares the two.
 EXTRAS = {
-    "models": ("safetensors>=0.4", "scipy>=1.11", "torch>=2.6", "transformers>=5,<5.23"),
+    "models": ("safetensors>=0.4", "scipy>=1.11", "torch>=2.6", "transformers>=5.2,<5.23"),
     "parquet": ("pyarrow>=16",),
     "plot": ("matplotlib>=3.10",),
     "safetensors": ("safetensors>=0.4",),

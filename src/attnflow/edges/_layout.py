@@ -64,7 +64,7 @@ _DINOV2 = replace(_VIT, norm="norm2", scale="layer_scale1.lambda1")
 _OLD = {"attention": "attention.attention", "output": "attention.output.dense"}
 
 # By `config.model_type`: that of transformers 5.22, or several, the first that fits the model.
-# Vision models have other names in transformers 5.0.
+# Vision models have other names in older versions of transformers.
 LAYOUTS: dict[str, BlockLayout | tuple[BlockLayout, ...]] = {
     "albert": BlockLayout("attention", "attention.dense", "attention.LayerNorm"),
     "attnflow-verb-number": BlockLayout(

@@ -115,5 +115,6 @@ class VerbNumberModel(GPT2PreTrainedModel):
         positions = torch.arange(embedded.shape[1], device=embedded.device)
         hidden = self.drop(embedded + self.positions(positions))
         for block in self.blocks:
-            hidden = block(hidden, attention_mask=mask, **kwargs)
+            output = block(hidden, attention_mask=mask, **kwargs)
+            hidden = output[0] if isinstance(output, tuple) else output  # as in older transformers
         return self.norm(hidden)
