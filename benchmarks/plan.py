@@ -38,6 +38,7 @@ class Plan:
     fresh_compile: bool  # whether the kernels are compiled once without any cache
     forward_pass: bool  # beside the single query; without it no model is measured at all
     attend_tokens: int
+    edge_tokens: int  # of edge weights
     long_tokens: tuple[int, int]  # of segment rollout: compared with a plain pass, and the longest
     samples: int  # sentences of the paper's tables
 
@@ -59,6 +60,7 @@ FULL = Plan(
     fresh_compile=True,
     forward_pass=True,
     attend_tokens=256,
+    edge_tokens=128,
     long_tokens=(4096, 16384),
     samples=2000,
 )
@@ -73,6 +75,7 @@ QUICK = Plan(
     fresh_compile=False,
     forward_pass=False,
     attend_tokens=16,
+    edge_tokens=8,
     long_tokens=(64, 128),
     samples=5,
 )

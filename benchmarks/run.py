@@ -13,6 +13,7 @@ from pathlib import Path
 import all_pairs
 import app_load
 import attending
+import edge_weights
 import forward_pass
 import graphs
 import machine
@@ -77,6 +78,7 @@ def _of_models(chosen: plan.Plan) -> dict[str, Callable[[], report.Section]]:
         return {}
     return {
         "attention from a model": partial(attending.section, chosen),
+        "edge weights": partial(edge_weights.section, chosen),
         "rollout of long inputs": partial(segment_rollout.section, chosen),
         "the paper's tables": partial(paper_tables.section, chosen),
         **({"the local app": app_load.section} if app_load.is_possible() else {}),
