@@ -43,6 +43,7 @@ def test_a_quick_run_measures_no_model(benchmarks: Any):
     assert not run._of_models(plan.QUICK)
     assert list(run._of_models(plan.FULL)) == [
         "attention from a model",
+        "edge weights",
         "rollout of long inputs",
         "the paper's tables",
         "the local app",
