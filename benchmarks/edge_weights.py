@@ -8,7 +8,7 @@ import report
 import timing
 from plan import Plan
 
-# The project's limits, in plain forward passes; n is the number of tokens.
+# Limits, in plain forward passes; n is the number of tokens.
 _LIMITS = {"effective": 3.0, "gradient": 4.0, "norms": 6.0, "alti": 6.0}
 
 
@@ -24,7 +24,7 @@ def section(plan: Plan) -> report.Section:
     model = BertForSequenceClassification(config).eval()
     ids = {"input_ids": torch.randint(config.vocab_size, (1, n_tokens))}
     runs: dict[str, Any] = {"plain": partial(_plain, model, ids)}
-    runs |= {name: partial(edges.edge_graph, model, None, ids, name) for name in edges.EDGES}
+    runs |= {name: partial(getattr(edges, name), model, None, ids) for name in edges.EDGES}
     slow = runs.pop("value_zeroing")
     times = timing.in_turns(runs, plan.rounds)
     # It takes as long as all the others a hundred times, so it is measured once, beside the pass.

@@ -48,6 +48,16 @@ def test_attention_can_be_left_out(family: str):
     assert found.settings["times_attention"] is False
 
 
+def test_the_identity_can_be_left_out_for_generalized_attention_flow():
+    whole, alone = (one(gradient, "bert", target=1, identity=flag) for flag in (True, False))
+    assert alone.n_layers == whole.n_layers == 3
+    for with_it, without in zip(whole.layers, alone.layers, strict=True):
+        np.testing.assert_allclose(with_it - np.eye(len(with_it)), without, atol=1e-12)
+    split = af.flow_split(alone)
+    assert split.values.sum() == pytest.approx(split.value, rel=1e-7)
+    assert alone.settings["residual"] == 0.0
+
+
 @pytest.mark.parametrize("family", ["bert", "mpnet", "gpt2", "dinov2", "bart"])
 def test_derivatives_are_differences_of_the_score(family: str):
     inputs = inputs_for(family)

@@ -157,7 +157,7 @@ WRONG = {
     "first is last": (
         OwnModel(),
         dataclasses.replace(NORM_FIRST, norm_first=False),
-        "norm_first=False, and the input of its attention is another",
+        "norm_first=False, and the input of its attention is not the input of the block",
     ),
     "name": (OwnModel(), dataclasses.replace(NORM_FIRST, norm="norm_c"), "no module has the parts"),
     "scale that is none": (

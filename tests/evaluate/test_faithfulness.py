@@ -96,6 +96,25 @@ def test_special_tokens_are_never_replaced_unless_asked_for() -> None:
     assert special.settings["special"] is True
 
 
+def test_a_mask_token_in_the_text_and_special_tokens_of_tensors_do_not_count() -> None:
+    shipped = paper.load()
+    tokenizer = shipped.tokenizer
+    ids = torch.tensor([tokenizer("the [MASK] keys")["input_ids"]])
+    scores = [9.0, 0.0, 9.0, 1.0, 9.0]
+    [text], [tensors] = (
+        faithfulness(shipped.model, tokenizer, given, [scores], bins=[1])
+        for given in (["the [MASK] keys"], ids)
+    )
+    alone = faithfulness(shipped.model, tokenizer, ids, [[0.0, 0.0, 0.0, 1.0, 0.0]], bins=[1])
+    for found in (text, tensors):
+        assert found.log_odds == pytest.approx(alone[0].log_odds, rel=1e-4)
+
+
+def test_bins_are_rounded_up_from_exact_products() -> None:
+    found = _measure([1] * 100, np.arange(100, 0, -1.0), bins=[7])
+    assert found.log_odds == pytest.approx(np.log(_p(93)) - np.log(_p(100)), abs=1e-12)
+
+
 def test_texts_together_are_as_one_by_one() -> None:
     shipped = paper.load()
     texts = ["the keys", "the key to the cabinets"]
@@ -112,7 +131,7 @@ def test_texts_together_are_as_one_by_one() -> None:
     [
         ([[1.0]], {}, "expected a number for each of 2 tokens"),
         ([[1.0, np.nan]], {}, "none of them NaN"),
-        ([], {}, "expected an array for each of 1 texts, got 0"),
+        ([], {}, "expected an array for each text, got only 0"),
         ([[1.0, 2.0], [1.0, 2.0]], {}, "expected an array for each of 1 texts, got 2"),
         ([[1.0, 2.0]], {"bins": []}, "bins: expected percents"),
         ([[1.0, 2.0]], {"bins": [0]}, "bins: expected percents"),

@@ -1,4 +1,4 @@
-"""`alti`: edges weigh by how much closer a vector brings the sum to its final value."""
+"""`alti`: an edge weight says how much closer a vector brings the sum to its final value."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def alti(
     layout: BlockLayout | None = None,
     truncate: bool = False,
 ) -> AttentionGraph | list[AttentionGraph]:
-    """Return the graph whose edges weigh by how close a vector is to the sum of all vectors.
+    """Return the graph whose edge weights say how much closer a vector brings the sum to its value.
 
     With the vectors `v_ij = T_ij + [i = j] x_i` of `norms`, an edge weighs
     `max(0, ‖y_i‖₁ − ‖y_i − v_ij‖₁)`, where `y_i` is their sum with the bias of the output

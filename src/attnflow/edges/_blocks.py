@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from attnflow.edges._layer_norm import is_standard, linear_part
 from attnflow.edges._layout import BlockLayout, blocks_of
 from attnflow.errors import UnsupportedModelError
-from attnflow.models.capture import Call, capture_attention, not_finite
+from attnflow.models.capture import Call, capture_attention, evaluation_mode, not_finite
 from attnflow.models.inputs import Inputs
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def capture_blocks(model: nn.Module, inputs: Inputs, layout: BlockLayout) -> lis
         if not layout.value:
             found.values.append(values_of(call, model))
 
-    with _hooks(model, layout, found):
+    with evaluation_mode(model), _hooks(model, layout, found):  # locked: hooks see one pass
         _ = capture_attention(model, inputs.forward, receive)
     found.keep_last(len(found.weights))
     if len(set(found.counts().values())) > 1:
@@ -279,7 +279,7 @@ def _problem(model: nn.Module, block: Block, attended: Tensor, normalized: Tenso
 
     tolerance, first = tolerance_for(model), block.norm is None
     if bool(torch.equal(attended, block.residual)) is first:
-        found = "the input of the block" if first else "another"
+        found = "the input of the block" if first else "not the input of the block"
         return f"norm_first={first}, and the input of its attention is {found}"
     taken = torch.einsum("hjd,hdw->jw", block.weights @ block.values, block.projection) + block.bias
     error = (taken + block.residual - block.total).abs()

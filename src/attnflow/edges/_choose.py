@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
+from attnflow._internal import checks
 from attnflow.edges._alti import alti
 from attnflow.edges._attention import attention
 from attnflow.edges._effective import effective
@@ -12,7 +13,7 @@ from attnflow.edges._gradient import gradient
 from attnflow.edges._norms import norms
 from attnflow.edges._value_zeroing import value_zeroing
 from attnflow.errors import InputError
-from attnflow.models.inputs import ModelInput
+from attnflow.models.inputs import Inputs
 from attnflow.types import AttentionGraph
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     for function in (attention, effective, gradient, norms, alti, value_zeroing)
 }
 EDGES = cast("tuple[Edges, ...]", tuple(_FUNCTIONS))
-"""All these names."""
+"""The names of all edge weights."""
 
 
 def check_edges(edges: object, name: str = "edges") -> Edges:
@@ -43,22 +44,27 @@ def check_edges(edges: object, name: str = "edges") -> Edges:
 def edge_graph(
     model: nn.Module,
     tokenizer: Any,
-    text: ModelInput,
+    text: str | Inputs,
     edges: Edges,
     *,
     target: int | str | None = None,
     position: int | None = None,
+    progress: checks.Progress | None = None,
 ) -> AttentionGraph:
     """Return the graph of one text with the edge weights of a name in `EDGES`.
 
     Parameters
     ----------
-    model, tokenizer, text
+    model, tokenizer
         As for the functions of `attnflow.edges`.
+    text
+        One text; the functions of `attnflow.edges` take several, and tensors.
     edges
         The name of one of them.
     target, position
         For "gradient"; the others do not depend on them.
+    progress
+        For "value_zeroing".
 
     Examples
     --------
@@ -67,5 +73,11 @@ def edge_graph(
     >>> edges.edge_graph(shipped.model, shipped.tokenizer, "the key", "norms")
     AttentionGraph(layers=6, nodes=4)
     """
-    settings = {"target": target, "position": position} if edges == "gradient" else {}
+    if not isinstance(cast("object", text), str | Inputs):
+        raise InputError(f"text: expected one text, a str, got {type(text).__name__}")
+    settings: dict[str, Any] = {}
+    if edges == "gradient":
+        settings = {"target": target, "position": position}
+    elif edges == "value_zeroing":
+        settings = {"progress": progress}
     return _FUNCTIONS[check_edges(edges)](model, tokenizer, text, **settings)

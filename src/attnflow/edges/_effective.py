@@ -61,7 +61,7 @@ def effective(
     The output of a head is `A V`, so what A has in the left null space of the values V changes
     nothing. Effective attention is the rest: `A U Uᵀ`, where the columns of U are an orthonormal
     basis of the columns of V. `A U Uᵀ V = A V`, so every layer has the same output. In a causal
-    model V are the values that a query sees, so that it takes nothing from later positions.
+    model V are the values up to the query, so that it takes nothing from later positions.
 
     Parameters
     ----------
@@ -80,7 +80,8 @@ def effective(
     general, and then effective attention *is* attention; the settings record `equals_attention`.
     The mean over heads may have negative entries. They are set to zero and rows are renormalized;
     the settings record `clipped`, the share of negative entries in the absolute sum of all. Costs a
-    pass and a singular value decomposition for each head.
+    pass and a singular value decomposition for each head; in a causal model a Cholesky
+    factorization for each head and query.
     Brunner et al. (2020), https://doi.org/10.48550/arXiv.1908.04211
 
     Examples

@@ -28,6 +28,7 @@ class GradientSettings(TypedDict, total=False):
     against: OneTarget
     position: int | None
     times_attention: bool
+    identity: bool
     truncate: bool
 
 
@@ -48,6 +49,7 @@ def gradient(
     against: OneTarget = None,
     position: int | None = None,
     times_attention: bool = True,
+    identity: bool = True,
     truncate: bool = False,
 ) -> AttentionGraph | list[AttentionGraph]:
     """Return the graph of attention times the gradient of a score by it, identity added.
@@ -71,6 +73,9 @@ def gradient(
         The position whose output is read, as for `attnflow.importance.blank_out`.
     times_attention
         False leaves attention out: `I + mean over h of (∇A_h)₊`.
+    identity
+        False leaves the identity out, as generalized attention flow does; see
+        `attnflow.flow_split`.
 
     Notes
     -----
@@ -90,6 +95,7 @@ def gradient(
     (AttentionGraph(layers=6, nodes=7), 'singular')
     """
     times_attention = checks.as_bool(times_attention, "times_attention")
+    identity = checks.as_bool(identity, "identity")
 
     def compute(model: nn.Module, inputs: Inputs) -> AttentionGraph:
         scorer = target_scorer(model, tokenizer, inputs, target, position)
@@ -116,8 +122,9 @@ def gradient(
             for (role, _), part in zip(calls, parts, strict=True)
         ]
         return graph_of_roles(
-            model, inputs, found, weight=1.0, identity=1.0,
-            edges="gradient", times_attention=times_attention, residual="identity",
+            model, inputs, found, weight=1.0, identity=float(identity),
+            edges="gradient", times_attention=times_attention,
+            residual="identity" if identity else 0.0,
             clipped=negative / total if total else 0.0, **settings,
         )  # fmt: skip
 

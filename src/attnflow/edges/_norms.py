@@ -1,4 +1,4 @@
-"""`norms`: edges weigh by the norm of the vector that a position takes from another."""
+"""`norms`: an edge weight is the norm of the vector that a position takes from another."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def norms(
     layout: BlockLayout | None = None,
     truncate: bool = False,
 ) -> AttentionGraph | list[AttentionGraph]:
-    """Return the graph whose edges weigh by the norm of what a position takes from another.
+    """Return the graph whose edge weights are norms of what a position takes from another.
 
     Attention multiplies a vector `f(x_j)`, and a large weight on a short vector passes on little.
     With `T_ij = Σ_h A_h[i, j] f_h(x_j)` and the residual connection in the vectors,

@@ -22,7 +22,8 @@ def target_scorer(
         return Scorer.of(model, tokenizer, inputs, "logit", target, position=position)
     # Images, audio, and plain modules with another batch axis than the first: no tokens are known
     # before the pass, and classifiers have no position to read.
-    item = SingleInput(dict(inputs.forward), main, (), (), None, "", None, position)
+    unknown: Any = {"kept": (), "tokens": (), "origin": None, "text": "", "read_at": position}
+    item = SingleInput(dict(inputs.forward), main, **unknown, given_position=position)
     return Scorer(model, tokenizer, [item], single=True, score="logit", targets=(target,))
 
 

@@ -1,4 +1,4 @@
-"""`value_zeroing`: edges weigh by how much the output of a block changes without a value."""
+"""`value_zeroing`: an edge weight says how much the output of a block changes without a value."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ def value_zeroing(
     truncate: bool = False,
     progress: checks.Progress | None = None,
 ) -> AttentionGraph | list[AttentionGraph]:
-    """Return the graph whose edges weigh by how much a block's output changes without a value.
+    """Return the graph whose edge weights say how much a block's output changes without a value.
 
     `1 − cos(out_i, out_i without value j)`, where the block runs on its original input with the
     value vectors of position j set to zero in every head; rows are then divided by their sum. The
     block is complete, with its feed-forward part, and the residual connection is not added to the
-    graph: what a position keeps of itself is what its own value changes.
+    graph: the diagonal is the change without the position's own value.
 
     Parameters
     ----------

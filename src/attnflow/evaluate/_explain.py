@@ -102,6 +102,14 @@ def explain(
             progress(done, before + len(chosen))
 
     report(1)
+    passes: Any = {"target": target, "position": position}
+    passes["progress"] = lambda _done, _total: report(1)  # it may raise to end the work
+    graphs: dict[Edges, Attention | AttentionGraph] = {
+        name: attention
+        if name == "attention"
+        else edge_graph(model, tokenizer, inputs, name, **passes)
+        for name in names
+    }
     prediction, importance = importance_with_prediction(
         model,
         tokenizer,
@@ -116,12 +124,6 @@ def explain(
         read = last if attention.causal else 0
         query = read if prediction.position is None else prediction.position
     rows: dict[str, Any] = {"layers": [layer], "queries": [query]}
-    graphs: dict[Edges, Attention | AttentionGraph] = {
-        name: attention
-        if name == "attention"
-        else edge_graph(model, tokenizer, inputs, name, target=target, position=position)
-        for name in names
-    }
     compute = _computations(graphs[names[0]], rows, threads)
     scores: dict[Method, TokenAttention] = {}
     for done, method in enumerate(chosen, before + 1):

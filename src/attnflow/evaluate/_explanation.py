@@ -47,7 +47,7 @@ class Explanation:
 
     @property
     def edges(self) -> Edges:
-        """What the edges of the graph weigh that the scores were computed from."""
+        """The name of the edge weights that the scores were computed from."""
         return next(iter(self.graphs))
 
     @property

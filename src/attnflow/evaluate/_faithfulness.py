@@ -15,6 +15,7 @@ from attnflow._internal.records import Record
 from attnflow._internal.settings import Settings, freeze_settings
 from attnflow.errors import InputError
 from attnflow.importance import log_probabilities_without
+from attnflow.models.inputs import inner_tokenizer
 
 if TYPE_CHECKING:
     from torch import nn
@@ -86,7 +87,8 @@ def faithfulness(
     bins
         Percent of the tokens.
     special
-        Whether special tokens, such as CLS, count. By default they are never replaced.
+        Whether special tokens, such as CLS or a mask token in the text, count. By default they are
+        not replaced, unless the input has no other tokens. Without a tokenizer all tokens count.
 
     Notes
     -----
@@ -112,8 +114,10 @@ def faithfulness(
 
     def groups(index: int, item: Any) -> list[tuple[int, ...]]:
         if index >= len(scores):
-            raise _wrong_count(len(scores), index + 1)
-        plans.append(_Plan.of(scores[index], _counted(item, special=special), shares, item.tokens))
+            raise InputError(f"scores: expected an array for each text, got only {len(scores)}")
+        plans.append(
+            _Plan.of(scores[index], _counted(item, tokenizer, special=special), shares, item.tokens)
+        )
         return plans[-1].groups
 
     found = log_probabilities_without(
@@ -121,25 +125,29 @@ def faithfulness(
         truncate=truncate, batch_size=batch_size,
     )  # fmt: skip
     if len(found) != len(scores):
-        raise _wrong_count(len(scores), len(found))
-    made = {"bins": tuple(shares.tolist()), "special": special}
+        raise InputError(
+            f"scores: expected an array for each of {len(found)} texts, got {len(scores)}"
+        )
+    made = {
+        "bins": tuple(shares.tolist()),
+        "special": special,
+        "rounding": "ceil",
+        "ties": "first",
+    }
     return [
         plan.result(values, {**settings, **made})
         for plan, (values, settings) in zip(plans, found, strict=True)
     ]
 
 
-def _wrong_count(got: int, expected: int) -> InputError:
-    return InputError(f"scores: expected an array for each of {expected} texts, got {got}")
-
-
-def _counted(item: Any, *, special: bool) -> list[int]:
-    """Return the positions that count: without special tokens, which have no place in the text."""
-    places = range(len(item.tokens))
-    spans = None if item.origin is None else item.origin.spans
-    if special or spans is None:
-        return list(places)
-    return [place for place in places if spans[place] is not None] or list(places)
+def _counted(item: Any, tokenizer: Any, *, special: bool) -> list[int]:
+    """Return the positions that count: all, or those that are not special tokens."""
+    places = list(range(len(item.tokens)))
+    if special or tokenizer is None:
+        return places
+    inner = inner_tokenizer(tokenizer)
+    names = set(inner.all_special_tokens) - {inner.unk_token}
+    return [place for place in places if item.tokens[place] not in names] or places
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +175,7 @@ class _Plan:
         pairs = np.empty((2, len(flat), len(shares)), dtype=np.intp)
         for row, ranked in enumerate(order):
             for column, share in enumerate(shares):
-                count = max(1, ceil(share / 100 * len(places)))
+                count = max(1, ceil(share * len(places) / 100))
                 top, rest = ranked[:count], ranked[count:]
                 for side, chosen in enumerate((top, rest)):
                     group = tuple(sorted(places[at] for at in chosen))

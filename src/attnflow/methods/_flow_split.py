@@ -33,8 +33,8 @@ def flow_split(
     - "log_barrier" maximizes `total + mu · sum (log f + log(u − f))`, with u the weight of an edge
       and `total` what all tokens receive, as generalized attention flow does.
 
-    **The two give different values**: squares leave edges empty that are longer ways round, and the
-    barrier keeps every edge away from zero and from its weight. `settings` says which was used.
+    **The two give different values**: least squares may leave edges empty, and the barrier keeps
+    every edge away from zero and from its weight. `settings` says which was used.
     Only edges of the graph count in the sums, and of these only edges on a path from the source to
     a token. None counts for entering at the source or leaving at a token.
 
@@ -42,8 +42,8 @@ def flow_split(
     ----------
     x
         The attention of a model, whose `graph()` is used, or a graph. Generalized attention flow
-        is a graph without residual, of attention (`attention.graph(residual=0)`) or of gradients.
-        An unbounded edge has no `log(u − f)`.
+        takes a graph without residual connections: `attention.graph(residual=0)` or
+        `edges.gradient(…, identity=False)`. An unbounded edge has no `log(u − f)`.
     layer
         The layer of the source; by default the top.
     query
@@ -62,9 +62,9 @@ def flow_split(
     -----
     The maximum flow is exact and proved by a cut, as that of `max_flow`. The split is computed by
     an interior-point method and then checked: no edge carries more than its weight, nodes pass on
-    what they get, the total is that of the maximum flow, and the conditions of the optimum hold;
-    each to 1e-8 of the maximum flow, and for a barrier to 1e-8 of the flow on each edge. Else a
-    SolverError is raised.
+    what they get, the total is that of the maximum flow (with a barrier: less by what `mu` allows),
+    and the conditions of the optimum hold; each to 1e-8 of the maximum flow, and for a barrier to
+    1e-8 of the flow on each edge. Else a SolverError is raised.
 
     Takes `O(L n³)` for each of 20 to 70 steps, one to two seconds for 12 layers of 128 tokens, and
     memory of some `100 · L · n²` bytes.

@@ -53,7 +53,7 @@ def read_output(
     logits = _logits_of(model, output)
     name = type(model).__name__
     if logits.ndim == 2 and len(logits) == len(inputs):
-        if inputs[0].given is not None:
+        if inputs[0].given_position is not None:
             raise InputError(
                 f"position must be left out: {name} gives one output for the complete input"
             )
@@ -64,11 +64,12 @@ def read_output(
             f"{len(inputs)} inputs, got {tuple(logits.shape)}"
         )
     for item in inputs:
+        counted = item.kept and not item.decodes
+        last = (len(item.kept) if counted else logits.shape[1]) - 1
+        if item.given_position is not None:
+            _ = checks.as_int(item.given_position, "position", least=0, most=last)
         if item.read_at is not None:
             continue
-        last = (logits.shape[1] if item.decodes else len(item.kept)) - 1
-        if item.given is not None:
-            _ = checks.as_int(item.given, "position", least=0, most=last)
         raise InputError(
             f"position must be given: {name} gives an output at every position, and the text has "
             f"no mask token, or several. Choose one from 0 to {last}, or put in one mask token"

@@ -4,7 +4,7 @@ probability
     `p(t)`, the probability of the target t: softmax over all classes, or the sigmoid of its own
     logit if the model's classes are independent (multi-label).
 log_probability
-    `log p(t)`, computed from logits, so that it is exact for small probabilities.
+    `log p(t)`, computed from logits, so that it is accurate for small probabilities.
 logit
     `z(t)`, the logit of the target.
 difference
@@ -129,10 +129,9 @@ class Scorer:
         if self.score == "logit":
             return values[rows, list(targets)]
         if self.score == "log_probability":
-            log = torch.nn.functional
-            independent = independent_classes(self.model)
-            p = log.logsigmoid(values) if independent else log.log_softmax(values, dim=-1)
-            return p[rows, list(targets)]
+            functional, independent = torch.nn.functional, independent_classes(self.model)
+            log_p = functional.logsigmoid(values) if independent else values.log_softmax(dim=-1)
+            return log_p[rows, list(targets)]
         p = self.probabilities(values)
         if self.score == "probability":
             return p[rows, list(targets)]

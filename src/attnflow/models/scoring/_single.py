@@ -46,7 +46,7 @@ class SingleInput:
     text: str  # empty for tensors
     # The position whose logits are read if the model has logits at every position; None: unknown.
     read_at: int | None
-    given: int | None  # the position that the caller chose
+    given_position: int | None  # the position that the caller chose
 
     @property
     def ids(self) -> Tensor:
