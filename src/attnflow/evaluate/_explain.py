@@ -102,12 +102,15 @@ def explain(
             progress(done, before + len(chosen))
 
     report(1)
-    passes: Any = {"target": target, "position": position}
-    passes["progress"] = lambda _done, _total: report(1)  # it may raise to end the work
+
+    def unchanged(_done: int, _total: int) -> None:
+        report(1)  # it may raise, to end the work
+
+    settings: Any = {"target": target, "position": position, "progress": unchanged}
     graphs: dict[Edges, Attention | AttentionGraph] = {
         name: attention
         if name == "attention"
-        else edge_graph(model, tokenizer, inputs, name, **passes)
+        else edge_graph(model, tokenizer, inputs, name, **settings)
         for name in names
     }
     prediction, importance = importance_with_prediction(
