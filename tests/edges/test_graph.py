@@ -8,7 +8,7 @@ from edge_models import FAMILIES, METHODS, PAIRS, attention, inputs_for, model_o
 from small_models import attend_one
 
 import attnflow as af
-from attnflow import edges
+from attnflow import edges, paper
 from attnflow.edges._graph import clip, normalize
 from close_results import assert_close
 
@@ -93,9 +93,11 @@ def test_clip_and_normalize():
 
 
 def test_edges_are_chosen_by_name():
-    for name in GRAPHS:
-        inputs = inputs_for("bert")
-        [found] = edges.edge_graph(model_of("bert"), None, inputs, name)  # type: ignore[arg-type]
-        assert_close(found, one(METHODS[name], "bert"))
+    shipped = paper.load()
+    arguments = shipped.model, shipped.tokenizer, "the key to the cabinets"
+    for name in edges.EDGES:
+        assert_close(edges.edge_graph(*arguments, name), getattr(edges, name)(*arguments))
+    with pytest.raises(af.InputError, match="text: expected one text, a str, got list"):
+        _ = edges.edge_graph(*arguments[:2], ["the key"], "norms")  # type: ignore[arg-type]
     with pytest.raises(af.InputError, match="edges: expected one of attention, effective"):
         _ = edges.check_edges("attn")
