@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from attnflow._internal.display import format_number
 
 # Chosen so that tables fit the page of a notebook.
-_MAX_ROWS, _MAX_COLUMNS, _MAX_NAMES = 10, 10, 20
+_MAX_ROWS, _MAX_COLUMNS, _MAX_NAMES, _MAX_VALUES = 10, 10, 20, 30
 
 
 def html_table(caption: str, header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
@@ -46,6 +46,18 @@ def score_table(
     rows = [[query, *map(format_number, row), *more] for query, row in shown]
     below = [["…"]] if len(queries) > _MAX_ROWS else []
     return html_table(caption, ["query", *tokens[:_MAX_COLUMNS], *more], rows + below)
+
+
+def value_table(caption: str, tokens: Sequence[str], values: NDArray[np.float64]) -> str:
+    """Return the first values, one for each token, in HTML.
+
+    >>> "<th>0</th><td>a</td><td>0.5</td>" in value_table("", ["a"], np.array([0.5]))
+    True
+    """
+    shown = zip(tokens[:_MAX_VALUES], values[:_MAX_VALUES], strict=True)
+    rows = [[str(number), token, f"{value:.3g}"] for number, (token, value) in enumerate(shown)]
+    more = f", the first {_MAX_VALUES} of {len(tokens)}" if len(tokens) > _MAX_VALUES else ""
+    return html_table(f"{caption}{more}", ["position", "token", "value"], rows)
 
 
 def count_and_names(names: Sequence[str]) -> str:

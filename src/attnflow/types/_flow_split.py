@@ -7,13 +7,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from attnflow._internal import checks
-from attnflow._internal.html_table import html_table
+from attnflow._internal.html_table import value_table
 from attnflow._internal.records import Record
 from attnflow._internal.settings import Settings, freeze_settings
 from attnflow.errors import InputError
-
-# Chosen so that the table fits the page of a notebook.
-_ROWS_SHOWN = 30
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,10 +65,4 @@ class FlowSplit(Record):
 
     def _repr_html_(self) -> str:
         """Return the first values as HTML."""
-        pairs = list(zip(self.tokens, self.values, strict=True))
-        rows = [
-            [str(number), token, f"{value:.3g}"]
-            for number, (token, value) in enumerate(pairs[:_ROWS_SHOWN])
-        ]
-        more = f", the first {_ROWS_SHOWN} of {len(pairs)}" if len(pairs) > _ROWS_SHOWN else ""
-        return html_table(f"{self!r}{more}", ["position", "token", "value"], rows)
+        return value_table(repr(self), self.tokens, self.values)

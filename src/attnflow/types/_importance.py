@@ -9,15 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from attnflow._internal import checks
-from attnflow._internal.html_table import html_table
+from attnflow._internal.html_table import value_table
 from attnflow._internal.settings import Settings, freeze_settings
 from attnflow.errors import InputError
 from attnflow.types._origin import Origin, check_origin
 from attnflow.types._stored import StoredRecord
 from attnflow.types._words import read_words
-
-# Chosen so that the table fits the page of a notebook.
-_ROWS_SHOWN = 30
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -125,10 +122,4 @@ class Importance(StoredRecord):
 
     def _repr_html_(self) -> str:
         """Return the first values as HTML."""
-        pairs = list(zip(self.tokens, self.values, strict=True))
-        rows = [
-            [str(number), token, f"{value:.3g}"]
-            for number, (token, value) in enumerate(pairs[:_ROWS_SHOWN])
-        ]
-        more = f", the first {_ROWS_SHOWN} of {len(pairs)}" if len(pairs) > _ROWS_SHOWN else ""
-        return html_table(f"{self.method}{more}", ["position", "token", "value"], rows)
+        return value_table(self.method, self.tokens, self.values)
