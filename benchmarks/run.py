@@ -13,6 +13,7 @@ from pathlib import Path
 import all_pairs
 import app_load
 import attending
+import corpus
 import edge_weights
 import forward_pass
 import graphs
@@ -81,6 +82,7 @@ def _of_models(chosen: plan.Plan) -> dict[str, Callable[[], report.Section]]:
         "edge weights": partial(edge_weights.section, chosen),
         "rollout of long inputs": partial(segment_rollout.section, chosen),
         "the paper's tables": partial(paper_tables.section, chosen),
+        "evaluation over a corpus": partial(corpus.section, chosen),
         **({"the local app": app_load.section} if app_load.is_possible() else {}),
         **({"the page": page_speed.section} if page_speed.is_possible() else {}),
     }

@@ -13,6 +13,7 @@ from attnflow.models import attend
 SENTENCE = "The key to the cabinets"
 # From [CLS] of layer 3 down to "cabinets"; chosen for a cut that runs through three layers.
 SOURCE, SINK = (3, 0), 5
+LAYER = 3  # of the matrix; chosen: queries still differ
 SENTENCES = 200  # of the table; chosen: some ten seconds
 
 
@@ -32,6 +33,10 @@ def main(folder: Path) -> None:
     graph = attention.graph()
     ax = plot.max_flow(graph, af.max_flow(graph, source=SOURCE, sink=SINK))
     plot.save(ax, folder / "max-flow.svg")
+    found = af.explain(model, tokenizer, SENTENCE)
+    bars = [*found.scores.values(), found.importance["blank_out"]]
+    plot.save(plot.bar(*bars), folder / "bar.svg")
+    plot.save(plot.matrix(af.rollout(attention), layer=LAYER), folder / "matrix.svg")
     table = paper.agreement_table(model, tokenizer, paper.sample(None, SENTENCES), "blank_out")
     plot.save(plot.correlation(table, published=paper.TABLE_1), folder / "correlation.svg")
 

@@ -14,12 +14,14 @@ from certificates import agree, certify, slack
 from chromium import browser
 from ci_skips import pytest_make_collect_report, pytest_runtest_makereport
 from flow_peers import exact, fast, peer
-from pronoun_models import small_bert, small_gpt
+from pronoun_models import small_bert, small_gpt, varied_bert, varied_gpt
 from random_graphs import any_family, family
+from sentiment_models import small_base, small_distilbert, small_sentiment, small_sst2
 
 __all__ = [
     "agree", "any_family", "browser", "certify", "exact", "family", "fast", "peer",
-    "pytest_make_collect_report", "pytest_runtest_makereport", "slack", "small_bert", "small_gpt",
+    "pytest_make_collect_report", "pytest_runtest_makereport", "slack", "small_base", "small_bert",
+    "small_distilbert", "small_gpt", "small_sentiment", "small_sst2", "varied_bert", "varied_gpt",
 ]  # fmt: skip
 
 # Models of tests are small: threads of torch would wait for one another most of the time, above all

@@ -17,6 +17,28 @@ WORDS = [
 @pytest.fixture(scope="session")
 def small_bert() -> "Loaded":
     """A masked language model of three layers."""
+    return _bert(initializer_range=0.02)
+
+
+@pytest.fixture(scope="session")
+def small_gpt() -> "Loaded":
+    """A decoder of three layers."""
+    return _gpt(initializer_range=0.02)
+
+
+@pytest.fixture(scope="session")
+def varied_bert() -> "Loaded":
+    """A masked language model with large weights, so that its pronouns depend on other words."""
+    return _bert(initializer_range=0.5)
+
+
+@pytest.fixture(scope="session")
+def varied_gpt() -> "Loaded":
+    """A decoder with large weights, so that its pronouns depend on other words."""
+    return _gpt(initializer_range=0.5)
+
+
+def _bert(initializer_range: float) -> "Loaded":
     import torch
     import transformers as hf
 
@@ -24,13 +46,12 @@ def small_bert() -> "Loaded":
 
     _ = torch.manual_seed(0)
     small: dict[str, Any] = {"hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 16}
+    small["initializer_range"] = initializer_range
     config = hf.BertConfig(vocab_size=len(WORDS), num_hidden_layers=3, **small)
-    return Loaded(hf.BertForMaskedLM(config).eval(), _tokenizer(masks=True))
+    return Loaded(hf.BertForMaskedLM(config).eval(), word_piece(WORDS, masks=True))
 
 
-@pytest.fixture(scope="session")
-def small_gpt() -> "Loaded":
-    """A decoder of three layers."""
+def _gpt(initializer_range: float) -> "Loaded":
     import torch
     import transformers as hf
 
@@ -38,19 +59,23 @@ def small_gpt() -> "Loaded":
 
     _ = torch.manual_seed(0)
     small: dict[str, Any] = {"n_layer": 3, "n_head": 2, "n_embd": 16, "n_positions": 32}
+    small["initializer_range"] = initializer_range
     ids: dict[str, Any] = {"bos_token_id": None, "eos_token_id": None, "pad_token_id": 0}
     config = hf.GPT2Config(vocab_size=len(WORDS), **small, **ids)
-    return Loaded(hf.GPT2LMHeadModel(config).eval(), _tokenizer(masks=False))
+    return Loaded(hf.GPT2LMHeadModel(config).eval(), word_piece(WORDS, masks=False))
 
 
-def _tokenizer(*, masks: bool) -> Any:
-    """WordPiece; of a model that masks words, with [CLS] and [SEP] around a text."""
+def word_piece(words: list[str], *, masks: bool) -> Any:
+    """WordPiece; of a model that masks words, with [CLS] and [SEP] around a text.
+
+    The first five words are those of `WORDS`.
+    """
     import tokenizers
     import transformers as hf
     from tokenizers import models as pieces
     from tokenizers import normalizers, pre_tokenizers, processors
 
-    ids = {word: number for number, word in enumerate(WORDS)}
+    ids = {word: number for number, word in enumerate(words)}
     inner: Any = tokenizers.Tokenizer(pieces.WordPiece(ids, unk_token="[UNK]"))  # noqa: S106 (none)
     inner.normalizer = normalizers.BertNormalizer(lowercase=True)
     inner.pre_tokenizer = pre_tokenizers.BertPreTokenizer()

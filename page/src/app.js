@@ -1,11 +1,12 @@
 /**
- * The app: a form for text and model, and the interactive page of the result.
+ * The app: a form for text, model and edge weights, and the interactive page of the result.
  *
- * The link contains text, model and view after the #, which browsers do not send: no server logs the text.
+ * The link contains these and the view after the #, which browsers do not send: no server logs the text.
  */
 
 /** @import { PageData, Prediction } from "./types.js" */
 
+import { edgesName } from "./draw/format.js";
 import { replaceHash } from "./ui/dom.js";
 import { mount } from "./widget.js";
 
@@ -13,7 +14,8 @@ const UNREACHABLE = "the server does not respond; restart it with: attnflow serv
 /** Milliseconds until progress is shown; chosen: for shorter work it would only flicker. */
 const PROGRESS_DELAY = 200;
 
-/** @typedef {{ text: string, model: string, view: string }} Request */
+/** What is asked for; an empty model or name of edge weights is the default of the server.
+ * @typedef {{ text: string, model: string, edges: string, view: string }} Request */
 /** @typedef {{ state: string, done: number, total: number }} Progress */
 /** @typedef {{ model: string, page: PageData, prediction: Prediction, unknown: Record<string, string> }} Result */
 
@@ -31,6 +33,7 @@ function byId(id, type) {
 const form = byId("form", HTMLFormElement);
 const textInput = byId("text", HTMLTextAreaElement);
 const modelSelect = byId("model", HTMLSelectElement);
+const edgesSelect = byId("edges", HTMLSelectElement);
 const cancelButton = byId("cancel", HTMLButtonElement);
 const progressRow = byId("progress", HTMLDivElement);
 const progressBar = byId("bar", HTMLProgressElement);
@@ -41,7 +44,7 @@ const resultSection = byId("result", HTMLElement);
 
 /** @type {AbortController | null} of the request that is running */
 let current = null;
-/** @type {{ text: string, model: string, view: import("./widget.js").Mounted } | null} */
+/** @type {{ text: string, model: string, edges: string, view: import("./widget.js").Mounted } | null} */
 let shown = null;
 
 /* The link */
@@ -49,12 +52,19 @@ let shown = null;
 /** @returns {Request} */
 function readLink() {
   const fields = new URLSearchParams(location.hash.slice(1));
-  return { text: fields.get("text") ?? "", model: fields.get("model") ?? "", view: fields.get("view") ?? "" };
+  /** @type {(name: string) => string} */
+  const read = (name) => fields.get(name) ?? "";
+  return { text: read("text"), model: read("model"), edges: read("edges"), view: read("view") };
 }
 
 /** @type {(request: Request) => string} */
-function linkOf({ text, model, view }) {
-  return `#${new URLSearchParams({ model, text, ...(view && { view }) })}`;
+function linkOf({ text, model, edges, view }) {
+  const chosen = edges === defaultEdges() ? "" : edges;
+  return `#${new URLSearchParams({ model, text, ...(chosen && { edges: chosen }), ...(view && { view }) })}`;
+}
+
+function defaultEdges() {
+  return edgesSelect.options[0]?.value ?? "";
 }
 
 /* The server */
@@ -88,12 +98,12 @@ async function* readLines(response) {
 
 /** Return the result for a text; errors have messages for users.
  * @type {(request: Request, signal: AbortSignal) => Promise<Result>} */
-async function explain({ text, model }, signal) {
+async function explain({ text, model, edges }, signal) {
   const response = await network(
     fetch("/api/explain/stream", {
       method: "POST",
       headers: { "Content-Type": "application/json" },
-      body: JSON.stringify({ text, ...(model && { model }), page: true }),
+      body: JSON.stringify({ text, ...(model && { model }), ...(edges && { edges }), page: true }),
       signal,
     }),
   );
@@ -157,16 +167,16 @@ function clearResult() {
 }
 
 /** @type {(request: Request, result: Result) => void} */
-function showResult({ text, view }, { model, page, prediction, unknown }) {
+function showResult({ text, edges, view }, { model, page, prediction, unknown }) {
   clearResult();
   /** @type {(state: string) => string} */
-  const stateLink = (state) => linkOf({ text, model, view: state });
+  const stateLink = (state) => linkOf({ text, model, edges, view: state });
   const options = {
     state: view,
     linkOf: stateLink,
     onState: (/** @type {string} */ state) => replaceHash(stateLink(state)),
   };
-  shown = { text, model, view: mount(resultSection, page, options) };
+  shown = { text, model, edges, view: mount(resultSection, page, options) };
   const { label, probabilities } = prediction;
   const words = [...new Set(Object.values(unknown))].join(", ");
   const note = words && ` Not in the vocabulary: ${words}.`;
@@ -208,7 +218,7 @@ async function run(request) {
 /** @param {Event} event */
 function submit(event) {
   event.preventDefault();
-  const request = { text: textInput.value, model: modelSelect.value, view: "" };
+  const request = { text: textInput.value, model: modelSelect.value, edges: edgesSelect.value, view: "" };
   if (request.text.trim() === "") {
     current?.abort();
     showError("the text is empty; type a sentence");
@@ -222,9 +232,11 @@ function submit(event) {
 
 /** Show the content of the link: at the start, after going back, and when a link is pasted. */
 function followLink() {
-  const request = readLink();
+  const { edges, ...link } = readLink();
+  const request = { ...link, edges: edges || defaultEdges() };
   textInput.value = request.text;
-  if (request.model) selectModel(request.model);
+  if (request.model) select(modelSelect, request.model);
+  select(edgesSelect, request.edges);
   if (request.text === "") {
     // Without a message: the user left the request.
     const left = current;
@@ -235,16 +247,21 @@ function followLink() {
     announce("");
     errorText.textContent = "";
     document.title = "attnflow";
-  } else if (shown && !current && shown.text === request.text && shown.model === modelSelect.value) {
+  } else if (shown && !current && isShown(request)) {
     shown.view.show(request.view);
   } else void run(request);
 }
 
-/** @param {string} name */
-function selectModel(name) {
-  // A link may name a model that the server does not have; the result is then an error that says so.
-  if (![...modelSelect.options].some(({ value }) => value === name)) modelSelect.add(new Option(name, name));
-  modelSelect.value = name;
+/** Return whether the page shows the result of a request. @type {(request: Request) => boolean} */
+function isShown({ text, edges }) {
+  return shown?.text === text && shown.model === modelSelect.value && shown.edges === edges;
+}
+
+/** @type {(element: HTMLSelectElement, name: string) => void} */
+function select(element, name) {
+  // A link may name something that the server does not have; the result is then an error that says so.
+  if (![...element.options].some(({ value }) => value === name)) element.add(new Option(name, name));
+  element.value = name;
 }
 
 async function start() {
@@ -257,7 +274,9 @@ async function start() {
   try {
     const response = await network(fetch("/api/models"));
     if (!response.ok) throw new Error(await errorOf(response));
-    for (const { name } of (await response.json()).models) modelSelect.add(new Option(name, name));
+    const { models, edges } = await response.json();
+    for (const { name } of models) modelSelect.add(new Option(name, name));
+    for (const name of edges) edgesSelect.add(new Option(edgesName(name), name));
   } catch (error) {
     showError(error instanceof Error ? error.message : String(error));
     return;

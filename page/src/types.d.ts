@@ -22,6 +22,7 @@ export interface EncodedScores {
   queries: number[];
   values: EncodedArray;
   saturated: boolean[];
+  flat: boolean[][];
   settings: Record<string, unknown>;
 }
 

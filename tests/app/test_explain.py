@@ -9,6 +9,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from attnflow import InputError, paper
+from attnflow.edges import EDGES
 from attnflow.evaluate import explain, explanation_document
 from attnflow.models import Loaded
 from attnflow.view import page_data
@@ -107,7 +108,9 @@ def test_the_first_model_is_the_default(client: Client, verb_number: Loaded) -> 
     app = client({"one": verb_number, "two": paper.load()})
     assert app.post("/api/explain", json={"text": TEXT}).json()["model"] == "one"
     assert app.post("/api/explain", json={"text": TEXT, "model": "two"}).json()["model"] == "two"
-    assert [each["name"] for each in app.get("/api/models").json()["models"]] == ["one", "two"]
+    listed = app.get("/api/models").json()
+    assert [each["name"] for each in listed["models"]] == ["one", "two"]
+    assert listed["edges"] == list(EDGES)
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,7 @@ def test_a_quick_run_measures_no_model(benchmarks: Any):
         "edge weights",
         "rollout of long inputs",
         "the paper's tables",
+        "evaluation over a corpus",
         "the local app",
         "the page",
     ]
@@ -65,6 +66,40 @@ def test_the_papers_tables_report_their_time_and_the_share_of_rollout_and_flow(
     (finding,) = part.section(plan.QUICK).findings
     assert finding.attnflow == "10.0 s for both"
     assert finding.beside == "20% of it in rollout and flow"
+
+
+def test_evaluation_over_a_corpus_reports_speed_memory_resuming_and_ray(
+    benchmarks: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    part, plan = map(benchmarks, ("corpus", "plan"))
+    stopped = part.Run(**part._measure_run(str(tmp_path), 600, 512, 0))
+    assert 512 < stopped.measured <= 600
+    resumed = part.Run(**part._measure_run(str(tmp_path), 600, 0, 0))
+    assert resumed.measured == 88  # the second part
+    assert min(resumed.start, resumed.work, resumed.end) > 0
+    assert 0 <= part._share(8) < 1
+    measured: dict[tuple[str, ...], tuple[float, ...]] = {
+        ("4", "0", "0"): (1.0, 7.0, 0.0, 500.0, 4),
+        ("8", "0", "0"): (2.0, 17.0, 1.0, 550.0, 8),
+        ("8", "4", "0"): (2.0, 8.0, 0.0, 500.0, 4),
+        ("8", "0", "1"): (5.0, 18.0, 1.0, 300.0, 8),
+        ("8", "0", "2"): (5.0, 10.0, 1.0, 300.0, 8),
+    }
+    names = ("start", "work", "end", "peak_mb", "measured")
+
+    def in_new_process(_: str, kind: str, *numbers: str) -> Any:
+        if kind == "share":
+            return 0.25
+        return dict(zip(names, measured[numbers[-3:]], strict=True))
+
+    monkeypatch.setattr(part.timing, "in_new_process", in_new_process)
+    speed, memory, resume, ray = part.section(plan.QUICK).findings
+    assert (speed.attnflow, speed.beside) == (
+        "0 texts per second", "25% of the time outside the model",
+    )  # fmt: skip
+    assert memory.attnflow == "500 to 550 MB"
+    assert (resume.attnflow, resume.beside) == ("0.00 µs", "0.0% of the run")
+    assert ray.beside == "18.0 s (1.80 times)"
 
 
 def test_the_app_under_load_reports_latency_errors_and_memory(

@@ -305,7 +305,8 @@ def test_pieces_of_bytes_are_shown_as_the_text_they_stand_for(view: Any) -> None
     shown = af.Attention(attention.weights, tokens, origin=af.Origin(text=text))
     seen = view(shown, state="query=1", prediction=Prediction("x", {"x": 1.0}, position=7))
     labels = seen.panel("raw").locator(".inner svg text").all_text_contents()
-    assert labels[-8:] == ["The", "man", "said", "⏎", "He", "was", "late", "."]
+    names = ["The", "man", "said", "⏎", "He", "was", "late", "."]
+    assert labels[-8:] == names
     assert seen.caption().startswith("Layer 2, position 1 man ·")
-    assert [row[1] for row in seen.table()[1]] == tokens
+    assert [row[1] for row in seen.table()[1]] == names
     assert seen.page.locator(".prediction p").inner_text() == "Prediction at position 7: x"

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import attnflow as af
+from attnflow._internal.display import token_names
 from attnflow.importance import Importance
 from attnflow.types import random_attention
 
@@ -99,7 +100,7 @@ def test_csv_has_the_scores_of_the_position_at_all_layers(
     assert close(rollout, af.rollout(attention).scores[:, 4])
     flow = np.array([float(row["flow"]) for row in rows]).reshape(4, 9)
     assert close(flow, af.flow(attention).scores[:, 4])
-    assert [row["token_name"] for row in rows[:9]] == list(attention.tokens)
+    assert [row["token_name"] for row in rows[:9]] == list(token_names(attention.tokens))
 
 
 def test_csv_has_no_more_digits_than_weights_of_16_bits_mean(view: Any) -> None:
@@ -119,7 +120,7 @@ def test_csv_quotes_what_would_end_a_field(view: Any) -> None:
     tokens = ['say "hi", you', "two\nlines"]
     seen = view(af.Attention(np.full((1, 1, 2, 2), 0.5), tokens))
     rows = list(csv.reader(io.StringIO(_saved(seen, "CSV")[1].decode(), newline="")))
-    assert [row[4] for row in rows[1:]] == tokens
+    assert [row[4] for row in rows[1:]] == list(token_names(tokens))
 
 
 def test_a_copied_link_opens_the_same_view(view: Any, attention: Any) -> None:
@@ -172,7 +173,7 @@ def test_a_name_is_never_a_formula(view: Any) -> None:
     importance = Importance(np.linspace(-1, 1, 6), tokens, "blank_out")
     seen = view(af.Attention(np.full((1, 1, 6, 6), 1 / 6), tokens), importance=importance)
     rows = list(csv.DictReader(io.StringIO(_saved(seen, "CSV")[1].decode(), newline="")))
-    assert [row["token_name"] for row in rows] == ["'=1+1", "'+a", "'-b", "'@c", "'\td", "e=f"]
+    assert [row["token_name"] for row in rows] == ["'=1+1", "'+a", "'-b", "'@c", "⇥d", "e=f"]
     assert float(rows[0]["blank_out"]) == -1
 
 

@@ -44,6 +44,7 @@ def test_json_holds_what_python_computes_to_the_last_bit(
     assert document["queries"] == [0, 1, 2, 3]
     assert document["tokens"] == list(expected.tokens)
     assert document["saturated"] == list(expected.saturated)
+    assert document["flat"] == expected.flat.tolist()
     assert document["settings"] == dict(expected.settings)
     assert np.array_equal(np.array(document["scores"]), expected.scores)
 
@@ -136,7 +137,7 @@ def test_several_sinks_are_taken_out_together(run: Run, tmp_path: Path) -> None:
     af.Attention([[np.eye(3)[[0, 0, 0]]], [np.eye(3)[[2, 2, 2]]]], ["a", "b", "\n"]).save(path)
     result = run("compute", path, "--method", "raw")
     assert result.stderr == (
-        "note: 'a' (position 0) receives 100 % of the attention of layer 1; '\\n' (position 2) "
+        "note: 'a' (position 0) receives 100 % of the attention of layer 1; '⏎' (position 2) "
         "receives 100 % of the attention of layer 2; --without 0,2 takes them out\n"
     )
 

@@ -1,5 +1,6 @@
 """`attnflow explain`, with the shipped model and with others."""
 
+import dataclasses
 import json
 import os
 import re
@@ -31,6 +32,22 @@ TOKENS = ["[CLS]", "the", "key", "to", "the", "cabinets", "<?>"]
 def _document(result: Result) -> dict[str, Any]:
     assert result.exit_code == 0, result.stderr
     return json.loads(result.stdout)
+
+
+def test_a_note_says_that_flow_is_flat(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def flat_explain(*arguments: Any, **settings: Any) -> Any:
+        found = explain(*arguments, **settings)
+        flow = dataclasses.replace(found.scores["flow"], flat=np.array([[True]]))
+        return dataclasses.replace(found, scores={**found.scores, "flow": flow})
+
+    assert "flat" not in run("explain", TEXT, "--layer", "3").stderr
+    monkeypatch.setattr("attnflow.cli._explain.explain", flat_explain)
+    result = run("explain", TEXT, "--layer", "3")
+    assert "note: flow is flat at layer 3: all tokens but the query's own have" in result.stderr
+    assert _document(run("explain", TEXT, "--layer", "3", "--json"))["flat"] is True
+    saturated = run("explain", TEXT)  # one note about one cause
+    assert "flow is saturated" in saturated.stderr
+    assert "flow is flat" not in saturated.stderr
 
 
 def test_json_has_prediction_scores_and_importance_of_every_token(run: Run) -> None:

@@ -61,14 +61,14 @@ def test_wrong_usage_is_not_printed_on_stdout_where_stderr_is_closed() -> None:
 
 def test_a_token_that_the_terminal_cannot_show_is_spelled_out(tmp_path: Path) -> None:
     path = tmp_path / "attention.npz"
-    af.Attention(np.ones((1, 1, 1, 1)), ["▁the"]).save(path)
+    af.Attention(np.ones((1, 1, 1, 1)), ["日the"]).save(path)
     result = subprocess.run(
         [COMMAND, "compute", path, "--method", "raw"],
         capture_output=True,
         check=True,
         env={**os.environ, "PYTHONIOENCODING": "latin-1"},
     )
-    assert rb"\u2581the" in result.stdout
+    assert rb"\u65e5the" in result.stdout
 
 
 @UNBUFFERED

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from attnflow import TokenAttention
-from attnflow.cli._table import saturation_note, table
+from attnflow.cli._table import flow_note, table
 
 
 def _flow(
@@ -86,7 +86,7 @@ def test_columns_line_up_under_wide_characters() -> None:
 
 
 @pytest.mark.parametrize(
-    ("token", "shown"), [("a\nb", r"a\nb"), ("\x1b[31m", r"\x1b[31m"), ("<s>", "<s>")]
+    ("token", "shown"), [("a\nb", "a⏎b"), ("\x1b[31m", r"\x1b[31m"), ("<s>", "<s>")]
 )
 def test_a_token_cannot_break_the_table_or_steer_the_terminal(token: str, shown: str) -> None:
     lines = table(_flow(np.ones((1, 1, 1)), [token]), 1, width=80).splitlines()
@@ -96,7 +96,7 @@ def test_a_token_cannot_break_the_table_or_steer_the_terminal(token: str, shown:
 
 def test_the_note_names_the_saturated_layers_and_what_this_means() -> None:
     result = _flow(np.ones((3, 2, 2)), ["a", "b"], saturated=(False, True, True))
-    assert saturation_note(result) == (
+    assert flow_note(result) == (
         "Saturated: layers 2, 3. There every query has the same scores, "
         "so they say nothing about the query."
     )
@@ -104,7 +104,7 @@ def test_the_note_names_the_saturated_layers_and_what_this_means() -> None:
 
 def test_the_note_says_how_many_queries_were_compared() -> None:
     result = _flow(np.ones((1, 2, 3)), ["a", "b", "c"], saturated=(True,))
-    assert saturation_note(result) == (
+    assert flow_note(result) == (
         "Saturated: layer 1. There the 2 queries computed have the same scores, "
         "so they say nothing about the query."
     )
@@ -112,17 +112,43 @@ def test_the_note_says_how_many_queries_were_compared() -> None:
 
 def test_the_note_on_one_query_compares_nothing() -> None:
     result = _flow(np.ones((2, 1, 3)), ["a", "b", "c"], saturated=(False, True))
-    assert saturation_note(result) == (
+    assert flow_note(result) == (
         "At their ceiling: layer 2. Each score there is limited by the query or the token "
         "alone, and does not depend on the layers between."
     )
-    assert saturation_note(_flow(np.ones((2, 1, 3)), ["a", "b", "c"])) == ""
+    assert flow_note(_flow(np.ones((2, 1, 3)), ["a", "b", "c"])) == ""
 
 
 def test_the_note_says_when_no_layer_is_saturated() -> None:
-    assert saturation_note(_flow(np.ones((1, 2, 2)), ["a", "b"])) == "Saturated: no layer."
+    assert flow_note(_flow(np.ones((1, 2, 2)), ["a", "b"])) == "Saturated: no layer."
+
+
+def test_the_note_names_the_flat_queries_and_their_layers() -> None:
+    flat = np.array([[False, False, False], [True, False, False], [True, False, True]])
+    fields = {"layers": range(1, 4), "queries": range(3), "method": "flow", "flat": flat}
+    result = TokenAttention(np.ones((3, 3, 3)), ["[CLS]", "Ġa", "b"], **fields)  # pyright: ignore[reportArgumentType]
+    first, second = flow_note(result).splitlines()
+    assert first == "Saturated: no layer."
+    assert second.startswith("Flat: query 0 [CLS] in layers 2, 3; 2 b in layer 3. There all other")
+
+
+def test_the_note_names_some_of_many_flat_queries() -> None:
+    fields = {"layers": [2], "queries": range(9), "method": "flow"}
+    result = TokenAttention(
+        np.ones((1, 9, 9)),
+        map(str, range(9)),
+        flat=np.ones((1, 9), dtype=bool),
+        **fields,  # pyright: ignore[reportArgumentType]
+    )
+    assert "4 in layer 2; and 4 more. There" in flow_note(result)
+
+
+def test_tokens_have_the_names_that_people_write() -> None:
+    lines = table(_flow(np.ones((1, 2, 2)), ["key", "##s"]), 1, width=80).splitlines()
+    assert lines[1].split() == ["key", "s"]
+    assert lines[3].split()[:2] == ["1", "s"]
 
 
 def test_rollout_has_no_note() -> None:
     result = TokenAttention(np.ones((1, 2, 2)), ["a", "b"], [1], [0, 1], "rollout")
-    assert saturation_note(result) == ""
+    assert flow_note(result) == ""

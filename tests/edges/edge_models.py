@@ -66,7 +66,7 @@ NORM_LAST: dict[str, Callable[[], Any]] = {
 CAUSAL: dict[str, Callable[[], Any]] = {
     "gpt2": small_models._gpt2,
     "llama": lambda: hf.LlamaForCausalLM(hf.LlamaConfig(**_DECODER, attention_bias=True)),
-    "mistral": lambda: hf.MistralForCausalLM(hf.MistralConfig(**_DECODER, sliding_window=4)),
+    "mistral": lambda: hf.MistralForCausalLM(hf.MistralConfig(**_DECODER, sliding_window=6)),
     "qwen2": lambda: hf.Qwen2ForCausalLM(hf.Qwen2Config(**_DECODER)),
     "qwen3": lambda: hf.Qwen3ForCausalLM(hf.Qwen3Config(**_DECODER)),
     "smollm3": _smollm3,

@@ -34,5 +34,5 @@ def test_nothing_comes_from_a_position_that_is_not_seen(family: str):
 
 def test_a_few_positions_at_a_time_give_the_same(monkeypatch: pytest.MonkeyPatch):
     expected = one(alti, "bert")
-    monkeypatch.setattr(_blocks, "_MAX_ELEMENTS", 2 * 9 * 16)
+    monkeypatch.setattr(_blocks, "MAX_ELEMENTS", 2 * 9 * 16)
     assert_close(one(alti, "bert"), expected, atol=1e-9)

@@ -5,17 +5,22 @@ import pytest
 import reference
 from edge_models import FAMILIES, inputs_for, model_of
 
-from attnflow.edges._blocks import after_norm, capture_blocks
+from attnflow.edges._blocks import Block
+from attnflow.edges._capture import capture_blocks
 from attnflow.edges._layer_norm import deviation, linear_part, offset
 from attnflow.edges._layout import layout_of
 from attnflow.models.inputs import prepare
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_vectors_and_bias_sum_to_attention_plus_residual_connection(family: str):
+def _blocks(family: str) -> list[Block]:
     model = model_of(family)
     inputs = prepare(model, None, inputs_for(family))
-    blocks = capture_blocks(model, inputs, layout_of(model, None))
+    return capture_blocks(model, inputs, layout_of(model, None), lambda block: block)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_vectors_and_bias_sum_to_attention_plus_residual_connection(family: str):
+    blocks = _blocks(family)
     layers = reference.layers_of(family)
     assert len(blocks) == len(layers) == 3
     for block, layer in zip(blocks, layers, strict=True):
@@ -30,14 +35,12 @@ def test_vectors_and_bias_sum_to_attention_plus_residual_connection(family: str)
 
 @pytest.mark.parametrize("family", ["bert", "distilbert", "mpnet"])
 def test_after_the_norm_they_sum_to_its_output(family: str):
-    model = model_of(family)
-    inputs = prepare(model, None, inputs_for(family))
-    blocks = capture_blocks(model, inputs, layout_of(model, None))
+    blocks = _blocks(family)
     assert len(blocks) == 3
     for block in blocks:
         norm = block.norm
         assert norm is not None
-        linear, spread = after_norm(block), deviation(norm, block.total)[:, None]
+        linear, spread = block.after_norm(), deviation(norm, block.total)[:, None]
         # The bias of the output projection goes through the norm as well.
         [(_, vectors)] = linear.vectors()
         sums = vectors.sum(dim=0) + linear_part(norm, block.bias)

@@ -1,5 +1,6 @@
 """`effective` is the formula, and leaves the output of every head as it is."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,6 @@ import pytest
 import reference
 import torch
 from edge_models import (
-    CAUSAL,
     FAMILIES,
     PAIRS,
     attention,
@@ -27,7 +27,7 @@ from attnflow.edges._effective import effective_weights
 def test_effective_attention_is_that_of_the_literal_decomposition(family: str):
     found = one(effective, family, residual=0.25)
     layers = reference.layers_of(family)
-    means = [reference.effective(layer, causal=family in CAUSAL).mean(axis=0) for layer in layers]
+    means = [reference.effective(layer).mean(axis=0) for layer in layers]
     assert found.n_layers == len(means) == 3
     for mine, mean in zip(found.layers, means, strict=True):
         shares = reference.rows_to_one(np.maximum(mean, 0))
@@ -40,29 +40,53 @@ def test_effective_attention_is_that_of_the_literal_decomposition(family: str):
     assert found.settings["equals_attention"] is False
 
 
-def _random(heads: int, groups: int, n: int, width: int, *, causal: bool) -> tuple[Any, Any]:
-    """Weights and values, with tokens that repeat."""
+# Which keys a query sees, by their distance from it and by both positions.
+MASKS: dict[str, Callable[[Any, Any], Any]] = {
+    "none": lambda i, j: (i >= 0) & (j >= 0),
+    "causal": lambda i, j: j <= i,
+    "window": lambda i, j: (j <= i) & (i - j < 10),
+    "local": lambda i, j: abs(i - j) < 10,
+    "chunks": lambda i, j: (j <= i) & (i // 12 == j // 12),
+    "prefix": lambda i, j: (j <= i) | (j < 3),
+}
+
+
+def _random(heads: int, groups: int, n: int, width: int, mask: str) -> tuple[Any, Any, Any]:
+    """Weights, values with tokens that repeat, and which keys a query sees."""
     seed = torch.Generator().manual_seed(3)
     scores = torch.randn(heads, n, n, generator=seed)
-    if causal:
-        scores += torch.full((n, n), -torch.inf).triu(diagonal=1)
+    places = torch.arange(n)
+    seen = MASKS[mask](places[:, None], places).expand(n, n)
     values = torch.randn(groups, n, width, generator=seed)
     values[:, n // 2 :] = values[:, : n - n // 2]
-    return scores.softmax(dim=-1), values
+    return scores.masked_fill(~seen, -torch.inf).softmax(dim=-1), values, seen
 
 
-@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("mask", MASKS)
 @pytest.mark.parametrize(("n", "width"), [(6, 8), (20, 8), (70, 64), (12, 256), (1, 4), (2, 1)])
-def test_the_output_of_every_head_is_the_same(n: int, width: int, causal: bool):
-    weights, values = _random(4, 2, n, width, causal=causal)
+def test_the_output_of_every_head_is_the_same_and_nothing_comes_from_what_it_does_not_see(
+    n: int, width: int, mask: str
+):
+    weights, values, seen = _random(4, 2, n, width, mask)
     found = effective_weights(weights, values)
     each = values.repeat_interleave(2, dim=0).double()
     np.testing.assert_allclose(found @ each, weights.double() @ each, rtol=0, atol=1e-6)
-    if causal:
-        assert not found.triu(diagonal=1).any()
+    assert not found[:, ~seen].any()
     # Between values that are the same, attention is divided evenly.
-    if not causal and n > 1:
+    if mask == "none" and n > 1:
         np.testing.assert_allclose(found[:, :, 0], found[:, :, n // 2], rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("mask", MASKS)
+def test_nothing_is_left_that_cannot_change_the_output(mask: str):
+    weights, values, seen = _random(4, 2, 40, 8, mask)
+    found = effective_weights(weights, values)
+    for head, query in np.ndindex(4, 40):
+        own = values[head // 2, seen[query]].double().numpy()
+        row = found[head, query, seen[query]].numpy()
+        # In the space of the values' columns: no combination of rows that is zero is in it.
+        expected = own @ np.linalg.lstsq(own, row, rcond=None)[0]
+        np.testing.assert_allclose(row, expected, rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("family", ["bert", "gpt2", "llama"])
@@ -85,8 +109,9 @@ def test_the_output_of_a_models_heads_is_the_same_with_repeated_tokens(family: s
         np.testing.assert_allclose(mine, own, rtol=0, atol=1e-6)
 
 
-def test_a_few_queries_at_a_time_give_the_same(monkeypatch: pytest.MonkeyPatch):
-    weights, values = _random(4, 2, 20, 8, causal=True)
+@pytest.mark.parametrize("mask", MASKS)
+def test_a_few_queries_at_a_time_give_the_same(mask: str, monkeypatch: pytest.MonkeyPatch):
+    weights, values, _ = _random(4, 2, 20, 8, mask)
     expected = effective_weights(weights, values)
     monkeypatch.setattr(_effective, "_MAX_ELEMENTS", 3 * 8 * 8)
     found = effective_weights(weights, values)
@@ -94,8 +119,8 @@ def test_a_few_queries_at_a_time_give_the_same(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_values_that_are_all_zero_have_no_effective_attention():
-    for causal in (False, True):
-        weights, values = _random(2, 2, 5, 4, causal=causal)
+    for mask in MASKS:
+        weights, values, _ = _random(2, 2, 5, 4, mask)
         assert not effective_weights(weights, torch.zeros_like(values)).any()
 
 

@@ -39,8 +39,6 @@ PADDED = [
     for method in METHODS
     for family in (["llama"] if method == "logit_contributions" else ["bert", "mpnet", "llama"])
     for side in ("left", "right")
-    # `attend` runs the batch as it is, and positions on the left are counted.
-    if (method, side) != ("attention", "left")
 ]
 
 
@@ -63,7 +61,7 @@ def test_padding_does_not_matter(method: str, family: str, side: str):
 def test_padding_between_tokens_is_an_error():
     inputs = inputs_for("bert") | {"attention_mask": torch.tensor([[1, 1, 0, 1, 1, 1, 1, 1, 1]])}
     for method in ("norms", "gradient", "effective"):
-        with pytest.raises(af.InputError, match="expected padding at the ends only"):
+        with pytest.raises(af.InputError, match="expected padding at the ends of the input only"):
             _ = METHODS[method](model_of("bert"), None, inputs)
 
 

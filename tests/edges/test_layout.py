@@ -82,7 +82,7 @@ def test_a_model_of_ones_own_works_with_its_layout(settings: Any, layout: BlockL
         (
             reference.norms,
             lambda layer: reference.alti(layer)[1],
-            lambda layer: _with_residual(reference.effective(layer, causal=False)),
+            lambda layer: _with_residual(reference.effective(layer)),
         ),
         strict=True,
     ):
@@ -168,7 +168,7 @@ WRONG = {
     "module that is not called": (
         OwnModel(mix=FusedMix),
         dataclasses.replace(NORM_FIRST, attention="mix.attn_drop"),
-        "3 executions, 0 attention inputs, 3 norm inputs",
+        "layer 1 of OwnModel is not as the layout describes: no attention input was seen in it",
     ),
     "width": (
         OwnModel(),
@@ -178,7 +178,7 @@ WRONG = {
     "no projection": (
         OwnModel(),
         dataclasses.replace(NORM_FIRST, output="mix.attn_drop"),
-        "is not as the layout describes",
+        "mix.attn_drop: expected an output projection with a weight of floats, got Dropout",
     ),
 }
 

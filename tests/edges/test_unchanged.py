@@ -1,16 +1,15 @@
 """A model is exactly as it was afterwards, also if a pass fails half-way."""
 
-import copy
 from typing import Any
 
 import pytest
 import torch
 from edge_models import METHODS, PAIRS, inputs_for, model_of, new_model
-from model_state import state
-from torch import nn
+from waiting_threads import SharedPasses
 
 import attnflow as af
 from close_results import assert_close
+from model_state import unchanged
 
 # Families of different kinds that a method supports: with and without the interface.
 KNOWN = {
@@ -18,23 +17,20 @@ KNOWN = {
     "logit_contributions": ("gpt2", "llama", "vit"),
     **dict.fromkeys(("attention", "effective", "gradient"), ("bert", "mpnet", "gpt2", *PAIRS)),
 }
+SECOND_LAYER = {
+    "bert": "bert.encoder.layer.1",
+    "gpt2": "transformer.h.1",
+    "llama": "model.layers.1",
+    "mpnet": "mpnet.encoder.layer.1",
+}
 CASES = [(method, family) for method, families in KNOWN.items() for family in families]
-
-
-def _state(model: nn.Module) -> Any:
-    gradients = [None if p.grad is None else p.grad.sum().item() for p in model.parameters()]
-    return copy.deepcopy([state(model), gradients, torch.is_inference_mode_enabled()])
 
 
 @pytest.mark.parametrize(("method", "family"), CASES)
 def test_a_model_is_as_it_was(method: str, family: str):
     model = model_of(family)
-    before, weights = _state(model), [parameter.clone() for parameter in model.parameters()]
-    _ = METHODS[method](model, None, inputs_for(family))
-    assert _state(model) == before
-    after = list(model.parameters())
-    assert len(after) == len(weights) > 0
-    assert all(map(torch.equal, weights, after))
+    with unchanged(model):
+        _ = METHODS[method](model, None, inputs_for(family))
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -48,9 +44,8 @@ def test_a_model_in_training_keeps_its_mode_and_its_gradients(method: str):
         parameter.requires_grad = number % 2 == 0
         if number % 4 == 0:
             parameter.grad = torch.ones_like(parameter)
-    before = _state(model)
-    assert_close(ask(model, None, inputs), expected)
-    assert _state(model) == before
+    with unchanged(model):
+        assert_close(ask(model, None, inputs), expected)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -71,8 +66,6 @@ class HalfwayError(Exception):
 
 def _fail_at(model: Any, family: str, call: int) -> None:
     """Make the second layer fail when it runs for the call-th time."""
-    paths = {"bert": "bert.encoder.layer.1", "mpnet": "mpnet.encoder.layer.1"}
-    paths |= {"llama": "model.layers.1", "gpt2": "transformer.h.1"}
     calls = 0
 
     def fail(*_: Any) -> None:
@@ -81,7 +74,7 @@ def _fail_at(model: Any, family: str, call: int) -> None:
         if calls == call:
             raise HalfwayError
 
-    _ = model.get_submodule(paths[family]).register_forward_pre_hook(fail)
+    _ = model.get_submodule(SECOND_LAYER[family]).register_forward_pre_hook(fail)
 
 
 # The second run of a layer is that of a value set to zero, or another pass.
@@ -99,19 +92,30 @@ def _fail_at(model: Any, family: str, call: int) -> None:
 def test_a_model_that_fails_half_way_is_as_it_was(method: str, family: str, call: int):
     model = new_model(family).requires_grad_(False).train()
     _fail_at(model, family, call)
-    before = _state(model)
-    with pytest.raises(HalfwayError):
+    with unchanged(model), pytest.raises(HalfwayError):
         _ = METHODS[method](model, None, inputs_for(family))
-    assert _state(model) == before
 
 
 @pytest.mark.parametrize("method", ["gradient", "logit_contributions"])
 def test_a_target_that_is_refused_leaves_the_model_as_it_was(method: str):
     model = new_model("verb-number").requires_grad_(False).train()
-    before = _state(model)
-    with pytest.raises(af.InputError, match="expected one of singular, plural"):
+    refused = pytest.raises(af.InputError, match="expected one of singular, plural")
+    with unchanged(model), refused:
         _ = METHODS[method](model, None, inputs_for("verb-number"), target="dual")
-    assert _state(model) == before
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_threads_that_share_a_model_take_turns(method: str, monkeypatch: pytest.MonkeyPatch):
+    family = KNOWN[method][0]
+    model, inputs = new_model(family).train(), inputs_for(family)
+    expected = METHODS[method](model, None, inputs)
+    passes = SharedPasses(4, monkeypatch)
+    passes.wait_in([model.get_submodule(SECOND_LAYER[family])])
+    with unchanged(model):
+        found = passes.run(lambda _: METHODS[method](model, None, inputs))
+    assert (len(found), passes.most) == (4, 1)
+    for each in found:
+        assert_close(each, expected)
 
 
 @pytest.mark.parametrize("method", METHODS)

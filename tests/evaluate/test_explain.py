@@ -1,7 +1,11 @@
 """`explain`: one text, everything side by side."""
 
+import dataclasses
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 import torch
 import transformers as hf
@@ -9,6 +13,7 @@ import transformers as hf
 import attnflow as af
 from attnflow import edges, paper
 from attnflow.evaluate import explain
+from attnflow.importance import blank_out
 from attnflow.models import Loaded
 from close_results import assert_close
 
@@ -38,6 +43,37 @@ def test_a_single_method_may_be_named_alone(shipped: Loaded) -> None:
 @pytest.mark.parametrize(("layer", "expected"), [(6, True), (2, False)])
 def test_flow_at_its_upper_bound_is_marked(shipped: Loaded, layer: int, expected: bool) -> None:
     assert explain(shipped.model, shipped.tokenizer, TEXT, layer=layer).saturated is expected
+
+
+def test_flat_flow_is_marked_and_said(shipped: Loaded) -> None:
+    found = explain(shipped.model, shipped.tokenizer, TEXT, layer=3)
+    assert not found.flat
+    assert "flow" not in found._repr_html_().partition("</caption>")[0]
+    flat = dataclasses.replace(found.scores["flow"], flat=np.array([[True]]))
+    marked = dataclasses.replace(found, scores={**found.scores, "flow": flat})
+    assert marked.flat is True
+    assert ", flow flat</caption>" in marked._repr_html_()
+    assert dataclasses.replace(found, scores={"raw": found.scores["raw"]}).flat is False
+
+
+def test_a_frame_has_a_row_for_each_method_and_token(shipped: Loaded, tmp_path: Path) -> None:
+    found = explain(shipped.model, shipped.tokenizer, TEXT, layer=3, edges="norms")
+    frame = found.to_frame()
+    assert list(frame) == ["method", "edges", "layer", "query", "position", "token", "score"]
+    for method, values in found.columns().items():
+        rows = frame[frame["method"] == method]
+        assert rows["score"].tolist() == values.tolist()
+        assert rows["token"].tolist() == list(found.tokens)
+        assert rows["position"].tolist() == list(range(7))
+        if method in found.scores:
+            assert set(zip(rows["edges"], rows["layer"], rows["query"], strict=True)) == {
+                ("norms", 3, 0)
+            }
+        else:
+            assert rows[["edges", "layer", "query"]].isna().all(axis=None)
+    found.to_csv(tmp_path / "e.csv")
+    read = pd.read_csv(tmp_path / "e.csv")
+    pd.testing.assert_frame_equal(read, frame, check_dtype=False)
 
 
 @pytest.mark.parametrize("methods", [[], ["best"], ["raw", "best"]])
@@ -80,6 +116,16 @@ def test_an_encoder_decoder_is_refused(shipped: Loaded) -> None:
     model = hf.T5ForConditionalGeneration(config).eval()
     with pytest.raises(af.UnsupportedModelError, match="is an encoder-decoder"):
         _ = explain(model, shipped.tokenizer, TEXT)
+
+
+def test_a_regression_model_is_an_error_that_says_what_explains_it(shipped: Loaded) -> None:
+    small: Any = SMALL | {"num_labels": 1}
+    config = hf.BertConfig(hidden_size=16, num_hidden_layers=2, num_attention_heads=2, **small)
+    model = hf.BertForSequenceClassification(config).eval()
+    with pytest.raises(af.InputError, match=r"no probabilities; attnflow\.importance\.blank_out"):
+        _ = explain(model, shipped.tokenizer, TEXT)
+    found = blank_out(model, shipped.tokenizer, TEXT, score="logit")
+    assert len(found.values) == 7
 
 
 def test_the_position_that_answers_can_be_named(shipped: Loaded) -> None:

@@ -98,7 +98,7 @@ class One(torch.nn.Module):
 
 def test_a_model_that_answers_with_a_number_has_no_probabilities():
     with pytest.raises(
-        af.InputError, match="needs probabilities, and One is a regression model with 1 outputs"
+        af.InputError, match="One is a regression model with 1 outputs, which have no probabilities"
     ):
         _ = predict(One(), None, IDS)
 

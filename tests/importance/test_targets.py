@@ -114,7 +114,7 @@ class One(torch.nn.Module):
 def test_a_model_of_one_number_has_a_logit_only(score: str):
     with pytest.raises(
         af.InputError,
-        match=r"needs probabilities, and One is a regression model with 1 outputs; use",
+        match=r"One is a regression model with 1 outputs, .* with score='logit'",
     ):
         _ = blank_out(One(), None, IDS, replace=0, score=score)
     assert blank_out(One(), None, IDS, replace=0, score="logit")[0].values.tolist() == [1, 2, 3]

@@ -1,49 +1,25 @@
 """A model is exactly as it was afterwards, also if the pass fails half-way."""
 
-import copy
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from answering_models import FAMILIES, METHODS, model_of, new_model, predict, text_for, tokenizer
-from torch import nn
 
 import attnflow as af
 from close_results import assert_close
+from model_state import unchanged
 
 ASKED = METHODS | {"predict": predict}
-HOOKS = [name for name in vars(nn.Module()) if "hooks" in name]
-
-
-def state(model: nn.Module) -> dict[str, Any]:
-    """All of a model that a pass might change, but for the numbers of its weights."""
-    config: Any = getattr(model, "config", None)
-    return {
-        "config": config.to_dict(),
-        "hooks": [
-            {name: list(getattr(module, name).items()) for name in HOOKS}
-            for module in model.modules()
-        ],
-        "training": [module.training for module in model.modules()],
-        "attributes": [sorted(vars(module)) for module in model.modules()],
-        "gradients required": [parameter.requires_grad for parameter in model.parameters()],
-        "gradients": [None if p.grad is None else p.grad.sum().item() for p in model.parameters()],
-        "gradients in general": torch.is_grad_enabled(),
-    }
 
 
 @pytest.mark.parametrize("method", ASKED)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_model_is_as_it_was(family: str, method: str):
     model = model_of(family)
-    before = copy.deepcopy(state(model))
-    weights = [parameter.clone() for parameter in model.parameters()]
-    _ = ASKED[method](model, tokenizer(), text_for(family))
-    assert state(model) == before
-    after = list(model.parameters())
-    assert len(after) == len(weights) > 0
-    assert all(map(torch.equal, weights, after))
+    with unchanged(model):
+        _ = ASKED[method](model, tokenizer(), text_for(family))
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -56,9 +32,8 @@ def test_a_model_in_training_keeps_its_mode_and_its_gradients(method: str):
         parameter.requires_grad = number % 2 == 0
         if number % 4 == 0:
             parameter.grad = torch.ones_like(parameter)
-    before = copy.deepcopy(state(model))
-    found = ask(model, tokenizer(), text_for("bert"))
-    assert state(model) == before
+    with unchanged(model):
+        found = ask(model, tokenizer(), text_for("bert"))
     np.testing.assert_allclose(found.values, expected.values, err_msg="dropout was on")
 
 
@@ -93,19 +68,16 @@ def test_a_model_that_fails_half_way_is_as_it_was(method: str):
         raise HalfwayError
 
     _ = model.bert.encoder.layer[1].register_forward_pre_hook(fail)
-    before = copy.deepcopy(state(model))
-    with pytest.raises(HalfwayError):
+    with unchanged(model), pytest.raises(HalfwayError):
         _ = ASKED[method](model, tokenizer(), text_for("bert"))
-    assert state(model) == before
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_target_that_is_refused_leaves_the_model_as_it_was(method: str):
     model = new_model("bert").train()
-    before = copy.deepcopy(state(model))
-    with pytest.raises(af.InputError, match="expected one of singular, plural"):
+    refused = pytest.raises(af.InputError, match="expected one of singular, plural")
+    with unchanged(model), refused:
         _ = METHODS[method](model, tokenizer(), text_for("bert"), target="dual")
-    assert state(model) == before
 
 
 def test_hooks_of_the_caller_are_called():

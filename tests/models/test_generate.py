@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from model_state import state
 from small_models import DECODERS, attend, attend_one, hf, new_model, small_model
 from small_tokenizers import byte_level, metaspace, tokenizer_for, word_piece
 
 import attnflow as af
 from close_results import assert_close
+from model_state import state
 
 PROMPT = "the cat sat on"
 WRITERS = [*DECODERS, "t5", "bart", "marian"]

@@ -24,7 +24,7 @@ SHOWN = {
 # A script beside the pages → what it draws; a page taken by a browser differs with the browser.
 DRAWN = {
     "draw_figures.py": ["figure-1.svg", "figure-2.svg", "figure-3.svg", "max-flow.svg",
-                        "correlation.svg"],
+                        "bar.svg", "matrix.svg", "correlation.svg"],
     "draw_page.py": ["page.png"],
 }  # fmt: skip
 

@@ -40,12 +40,14 @@ def _draw(name: str, attention: af.Attention, **settings: Any) -> Any:
         "image": lambda: plot.image(PATCH, np.zeros((2, 2)), **settings),
         "correlation": lambda: plot.correlation(TABLE, **settings),
         "pronoun": lambda: plot.pronoun(one, **ODDS, **settings),
+        "bar": lambda: plot.bar(one, af.rollout(attention, queries=0), **settings),
+        "matrix": lambda: plot.matrix(af.raw(attention), **settings),
     }
     return calls[name]()
 
 
-TITLED = ["graph", "heatmap", "max_flow", "image", "correlation", "pronoun"]
-SINGLE = ["graph", "heatmap", "max_flow", "image", "correlation"]
+SINGLE = ["graph", "heatmap", "matrix", "bar", "max_flow", "image", "correlation"]
+TITLED = [*SINGLE, "pronoun"]
 
 
 @pytest.mark.parametrize(
@@ -58,7 +60,7 @@ SINGLE = ["graph", "heatmap", "max_flow", "image", "correlation"]
         ("compare", {"view": np.eye(3)}, 'view must be "graph" or "heatmap"'),
         *(
             (name, {"vmax": bad}, "vmax must be a number above 0.* got")
-            for name in ("graph", "heatmap")
+            for name in ("graph", "heatmap", "matrix", "bar")
             for bad in ("x", [], float("nan"))
         ),
         *(

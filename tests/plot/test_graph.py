@@ -1,5 +1,6 @@
 """`graph` and `compare`: edges as strong as scores, layer above layer."""
 
+import re
 from itertools import pairwise
 from typing import Any
 
@@ -29,7 +30,7 @@ def _edges(ax: Any) -> dict[tuple[float, ...], tuple[float, float]]:
 
 def test_an_edge_stands_for_a_score_of_the_layer_above(attention: af.Attention) -> None:
     scores = af.rollout(attention).scores
-    edges = _edges(plot.graph(af.rollout(attention)))
+    edges = _edges(plot.graph(af.rollout(attention), vmax=scores.max()))
     seen = np.argwhere(scores >= 0.02 * scores.max())
     assert len(edges) == len(seen)
     for layer, i, j in seen.tolist():
@@ -38,7 +39,7 @@ def test_an_edge_stands_for_a_score_of_the_layer_above(attention: af.Attention) 
 
 def test_stronger_edges_are_wider_and_more_opaque(attention: af.Attention) -> None:
     scores = af.raw(attention).scores
-    edges = _edges(plot.graph(af.raw(attention)))
+    edges = _edges(plot.graph(af.raw(attention), vmax=scores.max()))
     by_score = sorted(
         (scores[int(y) - 1, int(x1), int(x2)], *looks) for (x1, y, x2, _), looks in edges.items()
     )
@@ -154,6 +155,71 @@ def test_panels_share_one_scale(attention: af.Attention) -> None:
     assert (widest[0] > widest[1]) == (largest[0] > largest[1])
 
 
+def _widths(ax: Any, layer: int) -> dict[tuple[int, int], float]:
+    """(above, below) → width of each edge of a layer."""
+    found = {ends: looks[0] for ends, looks in _edges(ax).items() if ends[1] == layer}
+    return {(round(x1), round(x2)): width for (x1, _, x2, _), width in found.items()}
+
+
+def test_edges_to_oneself_and_to_a_sink_are_no_wider_than_the_largest_other() -> None:
+    W = np.full((6, 6), 0.02)
+    W[:, 0] = 0.6
+    np.fill_diagonal(W, 0.3)
+    W[2, 4] = 0.1
+    widths = _widths(plot.graph(af.AttentionGraph([W])), 1)
+    assert widths[2, 4] == widths[3, 3] == widths[3, 0] == max(widths.values())
+    assert widths[2, 1] == pytest.approx(0.3 + 0.2 * (widths[2, 4] - 0.3))
+
+
+def test_layers_can_have_scales_of_their_own() -> None:
+    peaked, even = np.full((5, 5), 0.05), np.full((5, 5), 0.2)
+    peaked[1, 3], even[1, 3] = 0.8, 0.21
+    g = af.AttentionGraph([peaked, even])
+    one, own = plot.graph(g), plot.graph(g, scale="layer")
+    assert _widths(one, 2)[1, 3] < 0.4 * _widths(one, 1)[1, 3]
+    for layer in (1, 2):  # what is above the median of its layer, in full width
+        assert set(_widths(own, layer)) == {(1, 3)}
+    assert _widths(own, 2)[1, 3] == _widths(own, 1)[1, 3] == _widths(one, 1)[1, 3]
+
+
+def test_a_layer_of_equal_weights_has_no_pattern() -> None:
+    g = af.AttentionGraph([np.full((4, 4), 0.25) + 1e-12 * np.eye(4)[::-1]])
+    assert _edges(plot.graph(g, scale="layer")) == {}
+
+
+def test_panels_can_have_a_scale_in_each_layer(attention: af.Attention) -> None:
+    panels = plot.compare(attention, scale="layer")
+    for ax, method in zip(panels, (af.raw, af.rollout, af.flow), strict=True):
+        assert _edges(ax) == _edges(plot.graph(method(attention), scale="layer"))
+
+
+def test_positions_can_be_left_out_and_raw_attention_has_no_residual(
+    attention: af.Attention,
+) -> None:
+    panels = plot.compare(attention, without=[0])
+    expected = [m(attention, without=[0]) for m in (af.raw, af.rollout, af.flow)]
+    for ax, drawn in zip(panels, plot.compare(*expected), strict=True):
+        assert _edges(ax) == _edges(drawn) != {}
+    raw, rollout = (_edges(ax) for ax in panels[:2])
+    others = [ends for ends in raw if ends[0] != 0.0]  # position 0 has no other key
+    assert others
+    assert all(ends[2] != 0.0 for ends in others)
+    assert (0.0, 1.0, 0.0, 0.0) in rollout  # the residual
+    assert _edges(plot.compare(attention.graph(without=[0]))[0]) != raw  # which has it in raw too
+
+
+def test_flat_layers_have_a_dagger() -> None:
+    flat = np.array([[False, False], [True, True]])
+    t = af.TokenAttention(np.ones((2, 2, 2)), ["a", "b"], [1, 2], [0, 1], "flow", flat=flat)
+    ax = plot.graph(t)
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["input", "1", "2†"]
+    assert ax.get_ylabel() == "layer († flat)"
+    some = af.TokenAttention(
+        np.ones((1, 2, 2)), ["a", "b"], [1], [0, 1], "flow", flat=np.array([[True, False]])
+    )
+    assert plot.graph(some).get_ylabel() == "layer"
+
+
 def test_given_axes_are_used_and_no_figure_is_made(attention: af.Attention) -> None:
     figure = Figure()
     axes = figure.subplots(1, 3)
@@ -180,6 +246,12 @@ def test_the_current_figure_stays_when_axes_are_given(attention: af.Attention) -
         (lambda a: plot.compare(a, a), "several methods"),
         (lambda a: plot.compare(a, view="pie"), "heatmap"),
         (lambda a: plot.compare(a, query=0), 'view="heatmap"'),
+        (lambda a: plot.compare(af.raw(a), without=[0]), "without=[0] needs one attention"),
+        (lambda a: plot.compare(a.graph(), without=0), "attention.graph(without=[0])"),
+        (lambda a: plot.compare(a, scale="all"), 'scale must be "figure" or "layer"'),
+        (lambda a: plot.compare(a, view="heatmap", query=0, scale="layer"), 'view="graph"'),
+        (lambda a: plot.graph(af.raw(a), scale=2), 'scale must be "figure" or "layer"'),
+        (lambda a: plot.graph(af.raw(a), scale="layer", vmax=1), 'scale="figure"'),
         (lambda a: plot.compare(a, titles=["one"]), "expected 3 titles"),
         (
             lambda a: plot.compare(a, ax=[Figure().subplots()]),
@@ -188,7 +260,7 @@ def test_the_current_figure_stays_when_axes_are_given(attention: af.Attention) -
     ],
 )
 def test_bad_input_raises_an_error(attention: af.Attention, call: Any, message: str) -> None:
-    with pytest.raises(af.InputError, match=message.replace("(", r"\(").replace(")", r"\)")):
+    with pytest.raises(af.InputError, match=re.escape(message)):
         _ = call(attention)
     assert plt.get_fignums() == []
 

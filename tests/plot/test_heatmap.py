@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from matplotlib import pyplot as plt
+from matplotlib.colors import LogNorm, PowerNorm
 from matplotlib.figure import Figure
 
 import attnflow as af
@@ -21,7 +22,8 @@ def test_cells_are_the_scores_of_the_query(attention: af.Attention) -> None:
     ax = plot.heatmap(t, query=2)
     (image,) = ax.images
     assert np.array_equal(image.get_array(), t.scores[:, 2])
-    assert image.get_clim() == (0.0, t.scores[:, 2].max())
+    others = np.delete(t.scores[:, 2], 2, axis=1)  # but for what the query has of itself
+    assert image.get_clim() == (0.0, others.max())
     assert image.origin == "lower"  # layer 1 is the lowest
     assert [label.get_text() for label in ax.get_yticklabels()] == ["1", "2", "3"]
     assert [label.get_text() for label in ax.get_xticklabels()] == list(attention.tokens)
@@ -73,6 +75,122 @@ def test_a_colour_bar_is_drawn_unless_it_is_switched_off(attention: af.Attention
 def test_a_score_can_be_the_darkest(attention: af.Attention) -> None:
     ax = plot.heatmap(af.raw(attention), query=0, vmax=0.1)
     assert ax.images[0].get_clim() == (0.0, 0.1)
+
+
+def _arrow(ax: Any) -> str:
+    return ax.images[0].colorbar.extend
+
+
+def test_neither_the_query_itself_nor_sinks_decide_the_scale() -> None:
+    row = [0.45, 0.3, 0.05, 0.2, 0.04, 0.03]  # the query, a sink, a word, a sink, words
+    t = af.TokenAttention([[row]], list("abcdef"), [1], [0], "rollout")
+    ax = plot.heatmap(t)
+    assert ax.images[0].get_clim() == (0.0, 0.05)
+    assert _arrow(ax) == "max"
+    plain = af.TokenAttention([[[0.1, 0.2, 0.15, 0.3, 0.25]]], list("abcde"), [1], [0], "rollout")
+    assert plot.heatmap(plain).images[0].get_clim() == (0.0, 0.3)
+    assert _arrow(plot.heatmap(plain)) == "neither"
+
+
+def test_the_querys_own_share_alone_decides_it_where_there_is_nothing_else() -> None:
+    t = af.TokenAttention([[[0.5, 0.0, 0.0]]], list("abc"), [1], [0], "rollout")
+    assert plot.heatmap(t).images[0].get_clim() == (0.0, 0.5)
+
+
+def test_a_column_of_another_layer_or_of_segments_is_not_the_querys_own() -> None:
+    settings = {"segments": "words"}
+    t = af.TokenAttention([[[0.5, 0.3, 0.2]]], list("abc"), [1], [0], "rollout", settings)
+    assert plot.heatmap(t).images[0].get_clim() == (0.0, 0.5)
+
+
+def test_tokens_can_be_rows(attention: af.Attention) -> None:
+    t = af.rollout(attention)
+    ax = plot.heatmap(t, query=2, tokens="rows")
+    (image,) = ax.images
+    assert np.array_equal(image.get_array(), t.scores[:, 2].T)
+    assert image.get_clim() == plot.heatmap(t, query=2).images[0].get_clim()
+    assert image.origin == "upper"  # the first token is at the top
+    assert [label.get_text() for label in ax.get_yticklabels()] == list(attention.tokens)
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["1", "2", "3"]
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("layer", "")
+    with pytest.raises(af.InputError, match='tokens must be "columns" or "rows", got True'):
+        _ = plot.heatmap(t, query=2, tokens=True)
+
+
+def test_names_of_many_rows_do_not_overlap() -> None:
+    t = af.raw(random_attention(6, 1, 200, seed=0, tokens=["incomprehensible"] * 200), queries=0)
+    ax = plot.heatmap(t, tokens="rows")
+    figure = ax.get_figure()
+    figure.canvas.draw()
+    boxes = [label.get_window_extent() for label in ax.get_yticklabels()]
+    assert 20 < len(boxes) < 200
+    assert all(lower.y1 <= upper.y0 for upper, lower in pairwise(boxes))
+    assert min(box.x0 for box in boxes) >= 0
+
+
+def test_colour_map_and_norm_are_those_given(attention: af.Attention) -> None:
+    t = af.rollout(attention, queries=0)
+    (image,) = plot.heatmap(t, cmap="viridis").images
+    assert image.get_cmap().name == "viridis"
+    norm = PowerNorm(0.5)
+    (image,) = plot.heatmap(t, norm=norm).images
+    assert isinstance(image.norm, PowerNorm)
+    assert image.norm.vmax == plot.heatmap(t).images[0].get_clim()[1]
+    assert (norm.vmin, norm.vmax) == (None, None)  # the caller's is for other figures too
+    (image,) = plot.heatmap(t, norm=PowerNorm(0.5, vmin=0.0, vmax=2.0)).images
+    assert image.get_clim() == (0.0, 2.0)
+    (image,) = plot.heatmap(t, norm="log").images
+    assert image.norm(t.scores.min()) == 0.0
+    assert image.get_clim()[0] == t.scores.min()
+
+
+def test_zeros_can_be_drawn_on_a_logarithmic_scale() -> None:
+    t = af.TokenAttention([[[0.0, 0.5, 0.25, 0.125]]], list("abcd"), [1], [1], "raw")
+    ax = plot.heatmap(t, norm=LogNorm())
+    ax.get_figure().canvas.draw()
+    assert ax.images[0].get_clim() == (0.125, 0.25)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"cmap": "greenish"}, "cmap: expected a colormap of matplotlib or its name"),
+        ({"cmap": 5}, "cmap: expected a colormap of matplotlib or its name.*got 5"),
+        ({"norm": "flat"}, "norm: expected a Normalize of matplotlib"),
+        ({"norm": 5}, "norm: expected a Normalize of matplotlib.*got 5"),
+        ({"norm": "log", "vmax": 1.0}, "expected vmax or norm, got both"),
+    ],
+)
+def test_colours_that_do_not_exist_are_an_error(
+    attention: af.Attention, settings: dict[str, Any], message: str
+) -> None:
+    for draw in (plot.heatmap, plot.matrix):
+        with pytest.raises(af.InputError, match=message):
+            _ = draw(af.raw(attention, queries=0), **settings)
+    assert plt.get_fignums() == []
+
+
+def test_flat_layers_of_the_query_have_a_dagger() -> None:
+    flat = np.array([[False, False], [True, False]])
+    t = af.TokenAttention(
+        np.ones((2, 2, 2)), ["a", "b"], [1, 2], [0, 1], "flow", saturated=[False, True], flat=flat
+    )
+    ax = plot.heatmap(t, query=0)
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["1", "2*†"]
+    assert ax.get_ylabel() == "layer (* saturated, † flat)"
+    assert plot.heatmap(t, query=1).get_ylabel() == "layer (* saturated)"
+
+
+def test_panels_of_the_same_tokens_have_the_same_labels() -> None:
+    a = random_attention(4, 2, 90, seed=0, tokens=["word"] * 90)
+    for settings in ({"view": "heatmap", "query": 0}, {}):
+        panels = plot.compare(af.raw(a), af.rollout(a), **settings)
+        panels[0].get_figure().canvas.draw()
+        first, second = ([label.get_text() for label in ax.get_xticklabels()] for ax in panels)
+        assert 1 < len(first) < 90
+        assert first == second
+        assert panels[0].get_xticks().tolist() == panels[1].get_xticks().tolist()
+        assert panels[0].get_yticks().tolist() == panels[1].get_yticks().tolist()
 
 
 def test_infinite_scores_are_as_dark_as_the_largest() -> None:

@@ -58,6 +58,24 @@ def test_long_names_are_cut_and_line_breaks_spelled_out() -> None:
     assert text == ["incomprehensibili…", r"a\nb", r"\ud800"]
 
 
+def test_every_figure_shows_the_names_that_people_write() -> None:
+    tokens = ["<s>", "ĠParis", "Ġ", "Ċ"]
+    shown = ["<s>", "Paris", "␣", "⏎"]
+    a = random_attention(2, 1, 4, tokens=tokens)
+    g, one = a.graph(), af.raw(a, queries=1)
+    figures = [
+        plot.graph(g), plot.heatmap(one), plot.bar(one), plot.matrix(af.raw(a)), *plot.compare(a),
+        plot.max_flow(g, af.max_flow(g, source=(2, 1), sink=1)),
+    ]  # fmt: skip
+    for ax in figures:
+        assert [label.get_text() for label in ax.get_xticklabels()] == shown
+    assert figures[-1].get_title().startswith("Paris at layer 2 → Paris")
+    for ax in (plot.heatmap(one, tokens="rows"), plot.bar(one, tokens="rows"), figures[3]):
+        assert [label.get_text() for label in ax.get_yticklabels()] == shown
+    odds: Any = {"candidates": ["Paris", "<s>"], "probabilities": {"a": 0.5, "b": 0.5}}
+    assert len(plot.pronoun(one, **odds)) == 2
+
+
 def test_plain_letters_need_no_other_font() -> None:
     text, how = names.drawable(["key"])
     assert text == ["key"]

@@ -33,6 +33,24 @@ def test_the_largest_score_has_the_methods_colour_and_zero_is_white() -> None:
     assert behind[1] not in (behind[0], behind[2])
 
 
+def test_neither_the_query_itself_nor_a_sink_decides_the_colours() -> None:
+    behind = re.findall(r"background:(#\w+)", _text(0.6, 0.3, 0.04, 0.02, 0.04).to_html())
+    assert behind[0] == behind[1] == behind[2] == behind[4] == plot.COLOURS["rollout"]
+    assert behind[3] not in (behind[2], "#FFFFFF")
+
+
+def test_tokens_have_the_names_that_people_write() -> None:
+    shown = _text(0.5, 0.5, tokens=["ĠParis", "Ġ"])
+    assert "Paris[0.50] ␣[0.50]" in shown.to_terminal(colour=False)
+    assert "from 0 Paris" in shown.caption
+    assert "Ġ" not in shown.to_html()
+
+
+def test_the_caption_says_that_flow_is_flat() -> None:
+    t = af.TokenAttention([[[0.5, 0.5]]], ["a", "b"], [6], [0], "flow", flat=[[True]])
+    assert plot.text(t).caption == "Attention flow, layer 6, from 0 a, flat"
+
+
 def test_text_is_readable_on_every_background() -> None:
     for name in (*plot.COLOURS.values(), "#000000", "#777777"):
         for strength in range(101):
@@ -66,7 +84,7 @@ def test_control_characters_cannot_act() -> None:
         _text(1.0, tokens=["\x1b[2J\n"]).to_html(),
     ):
         assert "\x1b" not in shown
-        assert r"\x1b[2J\n" in shown
+        assert r"\x1b[2J⏎" in shown
 
 
 def test_the_last_layer_is_shown_by_default() -> None:

@@ -60,7 +60,8 @@ def test_attention_is_there_within_a_step_of_16_bits(
     assert heads.shape == attention.weights.shape
     assert np.abs(heads - attention.weights).max() <= 1 / 65535
     assert document["attention"]["residual"] == 0.5
-    assert (document["tokens"], document["sizes"]) == (TOKENS, [4, 4, 4, 4])
+    assert document["tokens"] == ["[CLS]", "the", "key", "s"]
+    assert document["sizes"] == [4, 4, 4, 4]
     assert (document["layer"], document["query"]) == (3, 0)
     assert document["graph"] is document["names"] is document["prediction"] is None
 
@@ -75,6 +76,7 @@ def test_flow_is_that_of_the_library(attention: af.Attention, decoded: Decoded) 
     )
     assert np.array_equal(decoded(scores["values"]), expected.scores.astype(np.float32))
     assert scores["saturated"] == list(expected.saturated)
+    assert scores["flat"] == expected.flat.tolist()
     assert scores["settings"] == dict(expected.settings)
 
 
@@ -89,6 +91,23 @@ def test_words_of_the_page_give_the_scores_of_words(
     summed = np.stack([values[:, :, each].sum(axis=2) for each in pieces], axis=2)
     merged = np.stack([summed[:, each].mean(axis=1) for each in pieces], axis=1)
     assert np.allclose(merged, expected.scores, atol=1e-6)
+
+
+def test_tokens_have_the_names_that_people_write() -> None:
+    weights = [[[[0.5, 0.5, 0.0], [0.5, 0.25, 0.25], [0.0, 0.5, 0.5]]]]
+    assert page_data(af.Attention(weights, ["<s>", "ĠParis", "Ġ"]))["tokens"] == [
+        "<s>", "Paris", "␣",
+    ]  # fmt: skip
+
+
+def test_a_predicted_token_has_the_name_that_people_write() -> None:
+    prediction = Prediction("Ġhis", {"Ġhis": 0.5, "Ġher": 0.25}, position=0)
+    found = page_data(af.Attention([[[[1.0]]]], ["a"]), prediction=prediction)["prediction"]
+    assert found == {"label": "his", "probabilities": {"his": 0.5, "her": 0.25}, "position": 0}
+    assert "<th>his</th>" in prediction._repr_html_()
+    both = Prediction("Ġhis", {"Ġhis": 0.5, "his": 0.25})  # two spellings stay two
+    found = page_data(af.Attention([[[[1.0]]]], ["a"]), prediction=both)["prediction"]
+    assert found["probabilities"] == {"Ġhis": 0.5, "his": 0.25}
 
 
 def test_every_document_is_json_that_a_browser_reads(

@@ -4,9 +4,6 @@
 
 import { mergeMatrix, mergeRow } from "./matrix.js";
 
-/** Marks of byte-level and SentencePiece tokenizers for a space or a line break. */
-const SPACE_MARKS = /[ĠĊ▁]/;
-
 export class Level {
   /** @param {PageData} data @param {boolean} words */
   constructor(data, words) {
@@ -14,7 +11,6 @@ export class Level {
     this.words = words && hasWords(data) ? data.words : null;
     /** @type {number[][] | undefined} the positions of each word; undefined at token level */
     this.pieces = this.words?.pieces;
-    this.readable = readableTokens(data);
     /** @type {number[]} */
     this.wordOf = [];
     this.pieces?.forEach((pieces, word) => {
@@ -33,14 +29,9 @@ export class Level {
     return this.data.names ? this.data.names[layer] : this.data.tokens;
   }
 
-  /** Return the names to show: the text itself instead of a tokenizer's marks. @type {(layer: number) => string[]} */
-  labels(layer) {
-    return this.words || this.data.names ? this.names(layer) : this.readable;
-  }
-
   /** @type {(layer: number, node: number) => string} */
   label(layer, node) {
-    return this.labels(layer)[node] ?? String(node);
+    return this.names(layer)[node] ?? String(node);
   }
 
   /** Return the positions of a node. @type {(node: number) => number[]} */
@@ -91,16 +82,6 @@ export class Level {
     const wordSums = mergeRow(sums, pieces).map((sum, word) => sum * share(word));
     return { ...merged, sums: wordSums, count: count && (() => count(pieces)) };
   }
-}
-
-/** @type {(data: PageData) => string[]} */
-function readableTokens({ tokens, text, spans }) {
-  if (!text || !spans || !tokens.some((token) => SPACE_MARKS.test(token))) return tokens;
-  return tokens.map((token, at) => {
-    const span = spans[at];
-    const characters = span ? text.slice(...span) : "";
-    return characters.trim() || characters || token;
-  });
 }
 
 /** Return whether words are known and every layer has the nodes of the tokens. @type {(data: PageData) => boolean} */

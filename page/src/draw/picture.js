@@ -94,7 +94,7 @@ export class Pictures {
       cells,
       rows: cells ? this.scores.layers : [0, ...this.scores.layers],
       size: (layer) => level.size(layer),
-      names: level.labels(0),
+      names: level.names(0),
       tracks: this.data.importance.length,
       zoom: state.zoom,
     });

@@ -29,7 +29,7 @@ export function describeNode(at, methods, pictures, focus) {
   const lines = methods.map((method) => {
     const row = pictures.row(method, at, focus);
     // Raw attention is to the nodes of the layer below.
-    const names = level.labels(method === "raw" ? at.layer - 1 : 0);
+    const names = level.names(method === "raw" ? at.layer - 1 : 0);
     return [method, row ? formatTopScores(row, names) || "none" : "not computed"];
   });
   return { title: formatNode(at.layer, level.label(at.layer, at.node), at.node), lines };

@@ -187,7 +187,7 @@ export class Toolbar {
   /** Show the positions of the layer; the options are replaced only when they change. @param {State} state */
   showPositions(state) {
     const { level } = this.view;
-    const labels = level.labels(state.layer);
+    const labels = level.names(state.layer);
     if (this.labels !== labels) {
       this.labels = labels;
       const options = Array.from({ length: level.size(state.layer) }, (_, node) =>

@@ -14,6 +14,7 @@ from attnflow.errors import InputError
 Floats: TypeAlias = NDArray[np.floating[Any]]
 # Called during long work with the numbers of steps done and of all steps; may raise to stop it.
 Progress: TypeAlias = Callable[[int, int], None]
+_KEPT = (np.dtype(np.float32), np.dtype(np.float64))
 # Chosen: above the cores of any machine. What is larger is a typing error, and crashes torch.
 MAX_THREADS = 1024
 
@@ -38,9 +39,11 @@ def as_floats(value: object, name: str) -> Floats:
             f"{name}: expected an array of numbers, got {type(value).__name__}: {reason}. "
             "Pass an array, or nested lists of one shape"
         ) from reason
+    if array.dtype in _KEPT:
+        return array  # the usual case, fast: the name of a type takes 10 µs
     kind, label = array.dtype.kind, array.dtype.name
     if kind == "f" and array.dtype.itemsize in (4, 8):
-        return array.astype(array.dtype.newbyteorder("="), copy=False)
+        return array.astype(array.dtype.newbyteorder("="))
     # Types of other packages, such as JAX's bfloat16, have kind V or f and the name of a float.
     if (kind == "f" and array.dtype.itemsize < 4) or label.startswith(("bfloat", "float8")):
         return array.astype(np.float32)
@@ -80,6 +83,8 @@ def as_tokens(tokens: Iterable[str] | None, count: int, name: str = "tokens") ->
     """
     if tokens is None:
         return tuple(str(position) for position in range(count))
+    if isinstance(tokens, tuple) and len(tokens) == count and set(map(type, tokens)) <= {str}:
+        return tokens  # the usual case, fast
     value = cast("object", tokens)
     flat = getattr(value, "ndim", 1) == 1 and isinstance(value, Iterable)
     if not flat or isinstance(value, str | bytes | set | frozenset):
@@ -116,6 +121,8 @@ def as_ints(values: Iterable[int] | int, name: str) -> tuple[int, ...]:
     """
     try:
         items = tuple(values) if isinstance(values, Iterable) else (values,)
+        if set(map(type, items)) <= {int}:
+            return items
         if not any(isinstance(item, bool | np.bool) for item in items):
             return tuple(operator.index(item) for item in items)
     except (TypeError, ValueError):

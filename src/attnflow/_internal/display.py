@@ -1,10 +1,18 @@
 """How tokens, numbers and tables are written for people."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+
+from attnflow._internal.words import token_texts
 
 # Characters of a text in the name of its column. Chosen, so that a table fits a page.
 _LONGEST_NAME = 40
+# White space that names show: a line break, a tab, and a space that is a token of its own.
+_BREAKS = str.maketrans({"\n": "\N{RETURN SYMBOL}", "\t": "\N{RIGHTWARDS ARROW TO BAR}"})
+_SPACE = "\N{OPEN BOX}"
+# Invisible characters inside emojis, and in words of several scripts.
+_JOINERS = "\u200c\u200d"
 
 
 def format_number(value: float, digits: int = 3) -> str:
@@ -16,13 +24,49 @@ def format_number(value: float, digits: int = 3) -> str:
     return "undefined" if math.isnan(value) else f"{value:.{digits}f}"
 
 
-def printable(name: str) -> str:
+def printable(name: str, *, keep: str = "") -> str:
     r"""Return the name with control characters escaped, so that they cannot act on a terminal.
+
+    The characters of `keep` stay as they are.
 
     >>> print(printable("a\n"))
     a\n
     """
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)
+    return "".join(
+        c if c.isprintable() or c in keep else c.encode("unicode_escape").decode() for c in name
+    )
+
+
+def token_names(tokens: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of tokens as people write them, for terminals, figures and pages.
+
+    Marks of tokenizers ("Ġ", "##", "▁") are removed, and letters that stand for bytes are decoded.
+    Special tokens keep their names. White space is visible: "⏎" is a line break, "⇥" a tab, and
+    "␣" a space that is a token of its own. Control characters are escaped. Pass all tokens of a
+    text, because together they tell the family of the tokenizer.
+
+    >>> token_names(["<s>", "Ġcaf", "Ã©", "Ġ"]), token_names(["[CLS]", "key", "##s"])
+    (('<s>', 'caf', 'é', '␣'), ('[CLS]', 'key', 's'))
+    """
+    texts = (text.strip(" ") or text.replace(" ", _SPACE) for text in token_texts(tokens))
+    return tuple(printable(text.translate(_BREAKS), keep=_JOINERS) for text in texts)
+
+
+def label_names(labels: Iterable[str]) -> dict[str, str]:
+    """Return the names of labels, which are tokens if a language model predicts them.
+
+    Labels that would have the same name, as "his" and "Ġhis", keep their own.
+
+    >>> label_names(["Ġhis", "Ġher"]), label_names(["his", "Ġhis"])
+    ({'Ġhis': 'his', 'Ġher': 'her'}, {'his': 'his', 'Ġhis': 'Ġhis'})
+    """
+    given = list(labels)
+    names = token_names(given)
+    counts = Counter(names)
+    return {
+        label: name if counts[name] == 1 else printable(label)
+        for label, name in zip(given, names, strict=True)
+    }
 
 
 def one_line(text: str) -> str:
@@ -57,9 +101,17 @@ def position_name(position: int, tokens: Sequence[str]) -> str:
     >>> position_name(0, ["[CLS]"]), position_name(1, ["0", "1"]), position_name(2, [])
     ('0 [CLS]', '1', '2')
     """
+    return numbered(position, tokens[position] if position < len(tokens) else "")
+
+
+def numbered(position: int, name: str) -> str:
+    """Return a position with its name; the number alone if the name is empty or the number.
+
+    >>> numbered(2, "key"), numbered(2, "2")
+    ('2 key', '2')
+    """
     number = str(position)
-    has_name = position < len(tokens) and tokens[position] != number
-    return f"{number} {tokens[position]}" if has_name else number
+    return number if name in ("", number) else f"{number} {name}"
 
 
 def align_columns(

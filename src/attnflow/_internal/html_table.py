@@ -6,7 +6,7 @@ from html import escape
 import numpy as np
 from numpy.typing import NDArray
 
-from attnflow._internal.display import format_number
+from attnflow._internal.display import format_number, token_names
 
 # Chosen so that tables fit the page of a notebook.
 _MAX_ROWS, _MAX_COLUMNS, _MAX_NAMES, _MAX_VALUES = 10, 10, 20, 30
@@ -45,7 +45,8 @@ def score_table(
     shown = zip(queries[:_MAX_ROWS], scores[:_MAX_ROWS, :_MAX_COLUMNS], strict=True)
     rows = [[query, *map(format_number, row), *more] for query, row in shown]
     below = [["…"]] if len(queries) > _MAX_ROWS else []
-    return html_table(caption, ["query", *tokens[:_MAX_COLUMNS], *more], rows + below)
+    names = token_names(tokens)[:_MAX_COLUMNS]
+    return html_table(caption, ["query", *names, *more], rows + below)
 
 
 def value_table(caption: str, tokens: Sequence[str], values: NDArray[np.float64]) -> str:
@@ -54,17 +55,17 @@ def value_table(caption: str, tokens: Sequence[str], values: NDArray[np.float64]
     >>> "<th>0</th><td>a</td><td>0.5</td>" in value_table("", ["a"], np.array([0.5]))
     True
     """
-    shown = zip(tokens[:_MAX_VALUES], values[:_MAX_VALUES], strict=True)
+    shown = zip(token_names(tokens)[:_MAX_VALUES], values[:_MAX_VALUES], strict=True)
     rows = [[str(number), token, f"{value:.3g}"] for number, (token, value) in enumerate(shown)]
     more = f", the first {_MAX_VALUES} of {len(tokens)}" if len(tokens) > _MAX_VALUES else ""
     return html_table(f"{caption}{more}", ["position", "token", "value"], rows)
 
 
-def count_and_names(names: Sequence[str]) -> str:
-    """Return the number of names and the first of them.
+def count_and_names(tokens: Sequence[str]) -> str:
+    """Return the number of tokens and the names of the first of them.
 
     >>> count_and_names(["a", "b"])
     '2: a b'
     """
-    more = " …" if len(names) > _MAX_NAMES else ""
-    return f"{len(names)}: {' '.join(names[:_MAX_NAMES])}{more}"
+    more = " …" if len(tokens) > _MAX_NAMES else ""
+    return f"{len(tokens)}: {' '.join(token_names(tokens)[:_MAX_NAMES])}{more}"

@@ -6,9 +6,11 @@ from attnflow.errors import MissingDependencyError
 
 # The optional dependencies of pyproject.toml, by extra; a test compares the two.
 EXTRAS = {
-    "models": ("safetensors>=0.4", "scipy>=1.11", "torch>=2.6", "transformers>=5.2,<5.23"),
+    "models": ("safetensors>=0.4", "torch>=2.6", "transformers>=5.2,<5.23"),
+    "pandas": ("pandas>=2.2.2",),
     "parquet": ("pyarrow>=16",),
     "plot": ("matplotlib>=3.10",),
+    "ray": ("ray>=2.40",),
     "safetensors": ("safetensors>=0.4",),
     "serve": ("fastapi>=0.115", "uvicorn>=0.30"),
     "view": ("anywidget>=0.9",),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from attnflow._internal.checks import Floats
+from attnflow._internal.display import token_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +58,13 @@ def describe_sinks(sinks: Sequence[Sink], tokens: Sequence[str]) -> str:
 'a' (position 1) receives 70 % of the attention of layer 3"
     """
     parts: list[str] = []
+    names = token_names(tokens)
     for position in sorted({sink.position for sink in sinks}):
         layers = [sink for sink in sinks if sink.position == position]
         largest = max(layers, key=lambda sink: sink.share)
         others = f", and more than half in {len(layers)} layers" if len(layers) > 1 else ""
         parts.append(
-            f"{tokens[position]!r} (position {position}) receives {100 * largest.share:.0f} % of "
+            f"'{names[position]}' (position {position}) receives {100 * largest.share:.0f} % of "
             f"the attention of layer {largest.layer}{others}"
         )
     return "; ".join(parts)

@@ -7,6 +7,7 @@ import typer
 from attnflow._internal.version import __version__
 from attnflow.cli._attend import attend
 from attnflow.cli._compute import compute
+from attnflow.cli._evaluate import evaluate_command
 from attnflow.cli._exit_codes import Command
 from attnflow.cli._explain import explain_command
 from attnflow.cli._generate import generate
@@ -40,6 +41,7 @@ _ = app.command(cls=Command)(compute)
 _ = app.command(cls=Command, epilog=needs("models"))(attend)
 _ = app.command(cls=Command)(generate)
 _ = app.command("explain", cls=Command, epilog=needs("models"))(explain_command)
+_ = app.command("evaluate", cls=Command, epilog=needs("models", "parquet"))(evaluate_command)
 _ = app.command(cls=Command, epilog=needs("models"))(view)
 _ = app.command("serve", cls=Command, epilog=needs("models", "serve"))(serve_command)
 app.add_typer(reproduce_app)

@@ -14,7 +14,7 @@ from attnflow.cli._model_options import Json, Threads
 from attnflow.cli._notes import print_sinks_note
 from attnflow.cli._options import below_one, file_path, output_path, positions, wrong
 from attnflow.cli._progress import progress_bar
-from attnflow.cli._table import saturation_note, table
+from attnflow.cli._table import flow_note, table
 from attnflow.errors import InputError
 from attnflow.methods import flow, raw, rollout
 from attnflow.types import (
@@ -47,8 +47,9 @@ def compute(
         Path | None,
         typer.Option(
             metavar="OUT",
-            help="File for scores, layers, queries, tokens, method, settings, saturated, and "
-            "origin where it is known; .npz or .safetensors; an existing one is replaced.",
+            help="File for scores, layers, queries, tokens, method, settings, saturated, origin "
+            "where it is known, and flat where a query is; .npz or .safetensors; an existing one "
+            "is replaced.",
         ),
     ] = None,
     as_json: Json = False,
@@ -194,6 +195,7 @@ def _json(result: TokenAttention) -> str:
             "queries": result.queries,
             "tokens": result.tokens,
             "saturated": result.saturated,
+            "flat": result.flat.tolist(),
             "scores": result.scores.tolist(),
         },
         allow_nan=False,
@@ -205,7 +207,7 @@ def _summary(result: TokenAttention, out: Path) -> str:
     wrote = (
         f"wrote {out}: {result.method}, {n_layers} layers, {n_queries} queries, {n_tokens} tokens"
     )
-    return "\n".join(filter(None, [wrote, saturation_note(result)]))
+    return "\n".join(filter(None, [wrote, flow_note(result)]))
 
 
 def _tables(result: TokenAttention, *, every_layer: bool) -> str:
@@ -213,4 +215,4 @@ def _tables(result: TokenAttention, *, every_layer: bool) -> str:
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     layers = result.layers if every_layer else result.layers[-1:]
     blocks = [table(result, layer, width=width) for layer in layers]
-    return "\n\n".join(filter(None, [*blocks, saturation_note(result)])) + "\n"
+    return "\n\n".join(filter(None, [*blocks, flow_note(result)])) + "\n"

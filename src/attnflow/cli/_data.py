@@ -1,5 +1,6 @@
 """The option --data, and the agreement sentences in its folder."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
@@ -22,10 +23,15 @@ Data: TypeAlias = Annotated[
 def read_splits(folder: Path) -> Splits:
     """Return the sentences of a folder; rows that could not be read are noted on stderr."""
     splits = load_splits(folder)
-    if bad := splits.malformed:
-        typer.echo(f"note: {len(bad)} rows could not be read and are left out:", err=True)
-        for path, line, reason in bad[:_SHOWN]:
-            typer.echo(f"  {path}, line {line}: {reason}", err=True)
-        if len(bad) > _SHOWN:
-            typer.echo(f"  … and {len(bad) - _SHOWN} more", err=True)
+    note_malformed(splits.malformed)
     return splits
+
+
+def note_malformed(malformed: Sequence[tuple[Path | str, int, str]]) -> None:
+    """Write the first rows that could not be read to stderr: path, line and reason."""
+    if malformed:
+        typer.echo(f"note: {len(malformed)} rows could not be read and are left out:", err=True)
+        for path, line, reason in malformed[:_SHOWN]:
+            typer.echo(f"  {path}, line {line}: {reason}", err=True)
+        if len(malformed) > _SHOWN:
+            typer.echo(f"  … and {len(malformed) - _SHOWN} more", err=True)

@@ -87,6 +87,12 @@ def explain_command(
             f"flow is saturated at layer {explanation.layer}: every score is at its ceiling, "
             "which does not depend on the layers in between; a lower --layer shows more"
         )
+    elif explanation.flat:
+        print_note(
+            f"flow is flat at layer {explanation.layer}: all tokens but the query's own have "
+            "nearly one score, because what leaves its position limits the flow to each of them "
+            "alike; rollout shows more, and so does another --query"
+        )
 
 
 def _methods(text: str) -> tuple[Method, ...]:

@@ -7,7 +7,13 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from attnflow._internal.display import format_number, position_name, printable
+from attnflow._internal.display import (
+    format_number,
+    label_names,
+    position_name,
+    printable,
+    token_names,
+)
 from attnflow.cli._table import align, text_width
 from attnflow.evaluate import Explanation
 
@@ -27,15 +33,13 @@ def explanation_table(explanation: Explanation, unknown: dict[int, str]) -> None
 
 
 def _prediction(explanation: Explanation) -> list[str]:
-    label = explanation.prediction.label
-    probabilities = {
-        name: f"{printable(name)} {format_number(p)}"
-        for name, p in explanation.prediction.probabilities.items()
-    }
+    label, given = explanation.prediction.label, explanation.prediction.probabilities
+    target = str(next(iter(explanation.importance.values())).settings.get("target_name"))
+    names = label_names({**given, target: None})
+    probabilities = {name: f"{names[name]} {format_number(p)}" for name, p in given.items()}
     best = typer.style(probabilities.pop(label), bold=True)
-    target = next(iter(explanation.importance.values())).settings.get("target_name")
-    about = "" if target == label else f"; importance is for {printable(str(target))}"
-    by = position_name(explanation.query, [*map(printable, explanation.tokens)])
+    about = "" if target == label else f"; importance is for {names[target]}"
+    by = position_name(explanation.query, token_names(explanation.tokens))
     edges = "" if explanation.edges == "attention" else f", edges {explanation.edges}"
     return [
         f"{best}   ({', '.join(probabilities.values())})",
@@ -49,8 +53,8 @@ def _tokens(explanation: Explanation, unknown: dict[int, str]) -> list[str]:
     Names and numbers are never cut: without bars, lines may be longer than the terminal is wide.
     """
     names = [
-        printable(f"{token} ({unknown[place]})" if place in unknown else token)
-        for place, token in enumerate(explanation.tokens)
+        f"{name} ({printable(unknown[place])})" if place in unknown else name
+        for place, name in enumerate(token_names(explanation.tokens))
     ]
     columns = explanation.columns()
     lines: list[str] = []

@@ -12,6 +12,8 @@ from attnflow._internal.display import printable
 from attnflow.cli._loading import explain_memory_errors, loaded_model, loading
 from attnflow.cli._model_options import AllowPickle, Device, RemoteCode
 from attnflow.cli._options import check_place, wrong
+from attnflow.cli._progress import progress_bar
+from attnflow.cli._pronoun_counts import PronounFolder, read_pronoun_data, write_counts
 from attnflow.cli._texts import encodable
 from attnflow.errors import InputError
 
@@ -53,8 +55,8 @@ def figure_4(
         str,
         typer.Option(
             metavar="MODEL",
-            help="Folder or hub id of a masked language model or a decoder. The default is loaded "
-            "from a folder of that name or from the cache of the hub.",
+            help="Folder, GGUF file or hub id of a masked language model or a decoder. The default "
+            "is loaded from a folder of that name or from the cache of the hub.",
         ),
     ] = _BERT,
     sentence: Annotated[
@@ -74,6 +76,7 @@ def figure_4(
         str | None,
         typer.Option(metavar="A,B", help="A pronoun for each candidate; with --sentence."),
     ] = None,
+    data: PronounFolder = None,
     allow_pickle: AllowPickle = False,
     remote_code: RemoteCode = False,
     device: Device = None,
@@ -81,11 +84,14 @@ def figure_4(
     """Figure 4: pronoun resolution by attention and by the prediction of the model.
 
     Attention from the position of the pronoun to two candidates at all layers, and the
-    probabilities of two pronouns. A decoder predicts the pronoun from the words before it.
+    probabilities of two pronouns. A decoder predicts the pronoun from the words before it. With
+    --data, also how often each method gives more weight to the candidate that decides the pronoun:
+    replaced by the other candidate, it changes the pronoun, and the other does not.
     """
     plot.require_matplotlib()
     path = _path(out, "figure-4", kind)
     sentences = _sentences(sentence, candidates, pronouns)
+    data_sets = read_pronoun_data(data)
     settings = {"allow_pickle": allow_pickle, "remote_code": remote_code, "device": device}
     with loading("drawing", model) as progress, explain_memory_errors("a shorter sentence"):
         folder = _cached(model) if model == _BERT and not Path(model).is_dir() else model
@@ -93,6 +99,12 @@ def figure_4(
         progress(0, 1)
         figure = paper.figure_4(loaded.model, loaded.tokenizer, sentences)
     _write(figure, path)
+    for data_set in data_sets:
+        with progress_bar(data_set.name) as progress:
+            counts = paper.count_pronouns(
+                loaded.model, loaded.tokenizer, data_set.schemas, progress=progress
+            )
+        write_counts(counts, data_set, path, model=Path(model).name)
 
 
 def _verb_number(

@@ -15,7 +15,8 @@ from attnflow.cli._figures import Model, figure_1, figure_2, figure_3, figure_4
 from attnflow.cli._loading import SHIPPED, loaded_model, loading
 from attnflow.cli._model_options import Json
 from attnflow.cli._options import wrong
-from attnflow.cli._reproduce_table import TableOptions, check_samples, sentences_of
+from attnflow.cli._reproduce_table import Out, TableOptions, check_samples, sentences_of
+from attnflow.cli._table_3 import table_3
 from attnflow.evaluate import LayerTable
 
 app = typer.Typer(
@@ -30,14 +31,6 @@ Samples: TypeAlias = Annotated[
 ]
 Seed: TypeAlias = Annotated[
     int, typer.Option(min=0, metavar="N", help="Random seed of the sample of sentences.")
-]
-Out: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="Also write the table to this .md, .csv or .parquet file, and the values behind "
-        "its means, of every sentence or model, to FILE.sentences.csv or .parquet.",
-    ),
 ]
 AsPublished: TypeAlias = Annotated[
     bool,
@@ -219,6 +212,7 @@ def subject(
     command.tables({title: None}, compute, subject=True)
 
 
+_ = app.command("table-3", cls=Command)(table_3)
 _ = app.command("figure-1", cls=Command)(figure_1)
 _ = app.command("figure-2", cls=Command)(figure_2)
 _ = app.command("figure-3", cls=Command)(figure_3)

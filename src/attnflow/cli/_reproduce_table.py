@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Annotated, Any, TypeAlias, cast
 
 import typer
 
@@ -18,6 +18,15 @@ from attnflow.cli._options import wrong
 from attnflow.errors import InputError
 from attnflow.evaluate import LayerTable
 
+Out: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Also write the table to this .md, .csv or .parquet file, and the values behind "
+        "its means, of every sentence or model, to FILE.sentences.csv or .parquet.",
+    ),
+]
+
 # Chosen: an hour of computation. Sentences from files have no limit.
 _MAX_GENERATED = 100_000
 
@@ -26,13 +35,13 @@ _TITLES = {
     "input_gradient": "Table 2: rank correlation with input gradients",
 }
 _PUBLISHED = {"blank_out": paper.TABLE_1, "input_gradient": paper.TABLE_2}
-_REDUCTIONS = {
+REDUCTIONS = {
     "norm": "the norm over dimensions",
     "input": "gradient times embedding",
     "raw_sum": "|sum over dimensions| in float32 as in the paper's code, which is rounding alone "
     "in a model that applies LayerNorm to its embeddings",
 }
-_CORRELATIONS = {
+CORRELATIONS = {
     "spearman": "Spearman's rank correlation with average ranks",
     "dense_spearman": "the formula without ties on dense ranks, as in the paper's code",
 }
@@ -76,11 +85,7 @@ class TableOptions:
         """Compute tables, write and print them. `titles` have the paper's numbers of each."""
         if self.models and self.model is not None:
             raise wrong("--model", "has no meaning with --models")
-        if self.out is not None:
-            try:
-                _ = check_table_path(self.out)
-            except InputError as reason:
-                raise wrong("--out", str(reason)) from reason
+        check_out(self.out)
         check_samples(self.samples, self.data)
         start = time.perf_counter()
         with loading("sentences") as progress:
@@ -116,12 +121,21 @@ class TableOptions:
                 heading = _heading(title, table, description)
                 values = table.save(self.out, published, heading=heading)
                 typer.echo(f"wrote {self.out} and {values}", err=True)
-            documents.append(_document(title, table, published, description, total))
+            documents.append(table_document(title, table, published, description, total))
             texts.append(_text(title, table, published, description))
         if self.as_json:
             typer.echo(json.dumps(documents[0] if len(documents) == 1 else documents))
         else:
             typer.echo("\n\n".join([*texts, _time_line(by_model, total)]))
+
+
+def check_out(out: Path | None) -> None:
+    """Raise a usage error for a file that a table cannot be written to."""
+    if out is not None:
+        try:
+            _ = check_table_path(out)
+        except InputError as reason:
+            raise wrong("--out", str(reason)) from reason
 
 
 def check_samples(samples: int, data: Path | None) -> None:
@@ -169,16 +183,17 @@ def _heading(title: str, table: LayerTable, description: str) -> str:
     if "replaced_by" in settings:
         parts.append(f"blanked-out words replaced by {settings['replaced_by']}")
     if "reduce" in settings:
-        parts.append(f"gradients: {_REDUCTIONS[settings['reduce']]}")
+        parts.append(f"gradients: {REDUCTIONS[settings['reduce']]}")
     if "correlation" in settings:
-        parts.append(_CORRELATIONS[settings["correlation"]])
+        parts.append(CORRELATIONS[settings["correlation"]])
     parts.append(f"model {settings['model']}, seed {settings['seed']}")
     return f"{title}, {description}\n\n{'; '.join(parts)}"
 
 
-def _document(
+def table_document(
     title: str, table: LayerTable, published: Any, description: str, total: float
 ) -> dict[str, Any]:
+    """Return a table with the paper's numbers as JSON values; `total` is the time in seconds."""
     rows = {
         name: {
             "mean": nan_to_none(table.mean[row]),

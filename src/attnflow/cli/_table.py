@@ -6,10 +6,16 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from attnflow._internal.display import align_columns, format_number, position_name, printable
+from attnflow._internal.display import (
+    align_columns,
+    format_number,
+    position_name,
+    token_names,
+)
 from attnflow.types import TokenAttention
 
 _MOST_TOKENS = 5  # shown for each query if the row is too wide; chosen to fit 80 columns
+_MOST_QUERIES = 5  # named as flat; chosen: some lines of 80 columns
 _COLOUR = re.compile(r"\x1b\[\d*m")
 
 
@@ -20,7 +26,7 @@ def table(token_attention: TokenAttention, layer: int, *, width: int | None) -> 
     highest scores instead, as many as fit. None is any width.
     """
     rows = token_attention.scores[token_attention.layers.index(layer)]
-    tokens = [printable(token) for token in token_attention.tokens]
+    tokens = token_names(token_attention.tokens)
     queries = [position_name(query, tokens) for query in token_attention.queries]
     cells = [["", *tokens]]
     cells += [
@@ -38,17 +44,21 @@ def table(token_attention: TokenAttention, layer: int, *, width: int | None) -> 
     return "\n".join([*titles, *lines])
 
 
-def saturation_note(token_attention: TokenAttention) -> str:
-    """Return a line about the layers whose scores do not depend on the query, or ""."""
+def flow_note(token_attention: TokenAttention) -> str:
+    """Return lines about the layers whose flow is saturated or flat, or ""."""
     if token_attention.method != "flow":
         return ""
-    pairs = zip(token_attention.layers, token_attention.saturated, strict=True)
-    layers = [str(layer) for layer, saturated in pairs if saturated]
+    return "\n".join(filter(None, [_saturation(token_attention), _flatness(token_attention)]))
+
+
+def _saturation(token_attention: TokenAttention) -> str:
+    """Return a line about the layers whose scores do not depend on the query."""
+    marks = np.array(token_attention.saturated)
     n_queries, n_tokens = token_attention.scores.shape[1:]
-    if not layers:
+    if not marks.any():
         # With one query, saturation is unknown.
         return "Saturated: no layer." if n_queries > 1 else ""
-    named = f"{'layer' if len(layers) == 1 else 'layers'} {', '.join(layers)}"
+    named = _layers(token_attention, marks)
     if n_queries == 1:
         return (
             f"At their ceiling: {named}. Each score there is limited by the query or the token "
@@ -60,6 +70,29 @@ def saturation_note(token_attention: TokenAttention) -> str:
     return (
         f"Saturated: {named}. There {which} the same scores, so they say nothing about the query."
     )
+
+
+def _flatness(token_attention: TokenAttention) -> str:
+    """Return a line about the queries for which all other tokens have nearly one score."""
+    names = token_names(token_attention.tokens)
+    flat = [
+        f"{position_name(query, names)} in {_layers(token_attention, marks)}"
+        for query, marks in zip(token_attention.queries, token_attention.flat.T, strict=True)
+        if marks.any()
+    ]
+    if not flat:
+        return ""
+    more = f"; and {len(flat) - _MOST_QUERIES} more" if len(flat) > _MOST_QUERIES else ""
+    return (
+        f"Flat: query {'; '.join(flat[:_MOST_QUERIES])}{more}. There all other tokens have nearly "
+        "one score: what leaves the query's own position limits the flow to each of them alike."
+    )
+
+
+def _layers(token_attention: TokenAttention, marks: NDArray[np.bool_]) -> str:
+    """Return the marked layers in words."""
+    layers = [str(layer) for layer, mark in zip(token_attention.layers, marks, strict=True) if mark]
+    return f"{'layer' if len(layers) == 1 else 'layers'} {', '.join(layers)}"
 
 
 def _title(token_attention: TokenAttention, layer: int) -> str:

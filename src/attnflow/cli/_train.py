@@ -1,10 +1,9 @@
-"""`attnflow train`: train the model of the paper and write its card."""
+"""`attnflow train`: train the models of the paper and write their cards."""
 
 import json
-import shlex
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -15,7 +14,8 @@ from attnflow.cli._exit_codes import Command
 from attnflow.cli._model_options import Json, needs
 from attnflow.cli._notes import print_note
 from attnflow.cli._options import wrong
-from attnflow.cli._train_bar import train_bar
+from attnflow.cli._train_bar import resume_hint, train_bar
+from attnflow.cli._train_sst2 import sst2
 from attnflow.paper import (
     ACCURATE_RECIPE,
     SMALL_RECIPE,
@@ -25,7 +25,7 @@ from attnflow.paper import (
     generated_splits,
     train,
 )
-from attnflow.paper.training import CHECKPOINT, MAX_SEED, TEACHER
+from attnflow.paper.training import MAX_SEED, TEACHER
 
 _SENTENCES = 4000  # generated without --data; chosen: two minutes, and a high accuracy
 
@@ -131,10 +131,14 @@ def verb_number(
         options: dict[str, object] = {"--data": data, "--out": out, "--recipe": recipe}
         options |= {"--teacher": teacher, "--attention-dropout": attention_dropout}
         options |= {"--seed": seed or None, "--epochs": epochs}
-        flags = [flag for flag, on in (("--bf16", bf16), ("--json", as_json)) if on]
         options["--threads"] = None if threads == 1 else threads
-        raise KeyboardInterrupt(_how_to_resume(out, options, flags)) from interrupt
+        options |= {"--bf16": bf16, "--json": as_json}
+        hint = resume_hint("verb-number", options, out, out / TEACHER)
+        raise KeyboardInterrupt(hint) from interrupt
     _report(out, data, settings, result, as_json=as_json)
+
+
+_ = app.command("sst2", cls=Command, epilog=needs("models"))(sst2)
 
 
 def _recipe(name: str | None, data: Path | None, teacher: Path | None) -> Recipe:
@@ -156,16 +160,6 @@ def _splits(data: Path | None) -> Splits:
         )
         return splits
     return read_splits(data)
-
-
-def _how_to_resume(out: Path, options: dict[str, Any], flags: list[str]) -> str:
-    saved = any((out / part / CHECKPOINT).exists() for part in ("", TEACHER))
-    words = ["attnflow", "train", "verb-number"]
-    for option, value in options.items():
-        words += [] if value is None else [option, str(value)]
-    state = "the run is saved" if saved else "nothing is saved yet"
-    command = shlex.join([*words, *flags])
-    return f"interrupted; {state}. To {'resume' if saved else 'start again'}: {command}"
 
 
 def _report(

@@ -1,15 +1,18 @@
-"""Progress of training on stderr: a line for each epoch and, on a terminal, a progress bar."""
+"""Progress of training on stderr, with a bar on a terminal, and how to resume a stopped run."""
 
-from collections.abc import Callable, Generator
+import shlex
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 import typer
 
 from attnflow._internal.display import format_number
 from attnflow.cli._progress import on_terminal, rich_bar
 from attnflow.paper import EpochLog, StepLog
+from attnflow.paper.runs import CHECKPOINT
 
 _STARTING = "reading sentences"
 
@@ -65,6 +68,20 @@ def train_bar() -> Generator[TrainBar]:
     with bar:
         print_line = partial(bar.console.print, markup=False, highlight=False, soft_wrap=True)
         yield TrainBar(print_line, update)
+
+
+def resume_hint(model: str, options: Mapping[str, object], *folders: Path) -> str:
+    """Return the command that resumes a run, if one of its folders has a checkpoint.
+
+    An option without a value is None, a flag True or False.
+    """
+    saved = any((folder / CHECKPOINT).exists() for folder in folders)
+    words = ["attnflow", "train", model]
+    for option, value in options.items():
+        if value is not None and value is not False:
+            words += [option] if value is True else [option, str(value)]
+    state = "the run is saved" if saved else "nothing is saved yet"
+    return f"interrupted; {state}. To {'resume' if saved else 'start again'}: {shlex.join(words)}"
 
 
 def _run(log: StepLog) -> str:

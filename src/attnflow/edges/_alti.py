@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from attnflow.edges._blocks import Block, after_norm, capture_blocks
+from attnflow.edges._blocks import Block
+from attnflow.edges._capture import capture_blocks
 from attnflow.edges._graph import clip, graph, normalize
 from attnflow.edges._inputs import BlockSettings, one_or_all
 from attnflow.edges._layer_norm import deviation
 from attnflow.edges._layout import BlockLayout, layout_of
+from attnflow.edges._memory import Sizes
 from attnflow.models.inputs import Inputs, ModelInput, Several, name_example
 from attnflow.types import AttentionGraph
 
@@ -63,29 +65,39 @@ def alti(
     """
 
     def compute(model: nn.Module, inputs: Inputs) -> AttentionGraph:
-        layers, clipped = contributions(capture_blocks(model, inputs, layout_of(model, layout)))
+        found = capture_blocks(model, inputs, layout_of(model, layout), distances)
+        layers, clipped = contributions(found)
         (tokens,), origin = name_example(model, inputs, 0, layers[0].shape[:1])
         return graph(layers, tokens, origin, edges="alti", residual="measured", clipped=clipped)
 
-    return one_or_all(compute, model, tokenizer, text, truncate=truncate)
+    return one_or_all(
+        compute, model, tokenizer, text, truncate=truncate, name="alti", estimate=memory_of_alti
+    )
 
 
-def contributions(blocks: list[Block]) -> tuple[list[NDArray[np.float64]], float]:
-    """Return the matrix of each block, rows that sum to one, and the share that was negative."""
-    positive, clipped = clip(_distances(block) for block in blocks)
+def memory_of_alti(sizes: Sizes) -> float:
+    """Return bytes at the peak: weights and vectors of all heads; those of pairs are few."""
+    return sizes.returned + 3 * sizes.weights + 2 * sizes.heads * sizes.states + 2 * sizes.graph
+
+
+def contributions(
+    found: list[NDArray[np.float64]],
+) -> tuple[list[NDArray[np.float64]], float]:
+    """Return matrices whose rows sum to one from `distances`, and the share that was negative."""
+    positive, clipped = clip(found)
     return [normalize(layer) for layer in positive], clipped
 
 
-def _distances(block: Block) -> NDArray[np.float64]:
+def distances(block: Block) -> NDArray[np.float64]:
     """Return `‖y_i‖₁ − ‖y_i − v_ij‖₁` (query, key), divided by the deviation of the norm."""
     import torch
 
-    linear = after_norm(block)
+    linear = block.after_norm()
     sizes = linear.total.double().abs().sum(dim=-1, keepdim=True)
     found = torch.empty(block.weights.shape[1:], dtype=torch.float64, device=sizes.device)
     for rows, vectors in linear.vectors():  # (key, query, width)
-        distances = vectors.sub_(linear.total[rows]).abs_().sum(dim=-1, dtype=torch.float64)
-        found[rows] = sizes[rows] - distances.T
+        lengths = vectors.sub_(linear.total[rows]).abs_().sum(dim=-1, dtype=torch.float64)
+        found[rows] = sizes[rows] - lengths.T
     if block.norm is not None:
         found /= deviation(block.norm, block.total)[:, None]
     # Exactly zero where there is no vector, whatever rounding left of ‖y_i‖₁ − ‖y_i‖₁.

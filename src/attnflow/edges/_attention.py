@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast, overload
 
+from attnflow.edges._inputs import examples, is_single
+from attnflow.edges._memory import Sizes, check_memory
 from attnflow.models import attend
-from attnflow.models.inputs import ModelInput, Several
+from attnflow.models.inputs import ModelInput, Several, checked_model
 from attnflow.types import AttentionGraph, Fusion
 
 if TYPE_CHECKING:
@@ -39,7 +41,8 @@ def attention(
 ) -> AttentionGraph | list[AttentionGraph]:
     """Return the paper's graph: attention weights, heads fused, residual connections added.
 
-    The same as `attend(model, tokenizer, text).graph(heads=heads, residual=residual)`.
+    The same as `attend(model, tokenizer, text).graph(heads=heads, residual=residual)`; several
+    texts run one after the other, so that padding does not matter.
 
     Parameters
     ----------
@@ -48,6 +51,12 @@ def attention(
     heads, residual
         As for `Attention.graph`.
 
+    Notes
+    -----
+    With heads="mean", the mean is computed during the pass, block by block, and the weights of the
+    heads are not stored.
+    Abnar & Zuidema (2020), https://doi.org/10.18653/v1/2020.acl-main.385
+
     Examples
     --------
     >>> from attnflow import edges, paper
@@ -55,7 +64,24 @@ def attention(
     >>> edges.attention(shipped.model, shipped.tokenizer, "the key to the cabinets")
     AttentionGraph(layers=6, nodes=7)
     """
-    found: Any = attend(model, tokenizer, cast("Any", text), truncate=truncate)
-    if isinstance(found, list):
-        return [item.graph(heads=heads, residual=residual) for item in cast("list[Any]", found)]
-    return found.graph(heads=heads, residual=residual)
+    model = checked_model(model)
+    averaged = heads == "mean"
+    items = examples(model, tokenizer, text, truncate=truncate)
+    check_memory("attention", model, items, _memory_of_mean if averaged else _memory_of_all)
+    found: list[AttentionGraph] = []
+    for inputs in items:
+        captured: Any = attend(
+            model, tokenizer, cast("Any", inputs), heads="mean" if averaged else "all"
+        )
+        found += [item.graph(heads=heads, residual=residual) for item in captured]
+    return found[0] if is_single(text) else found
+
+
+def _memory_of_mean(sizes: Sizes) -> float:
+    """Return bytes at the peak: the captured means in float32, and the graph."""
+    return sizes.returned + 2 * sizes.graph
+
+
+def _memory_of_all(sizes: Sizes) -> float:
+    """Return bytes at the peak: the captured weights of all heads, and the graph."""
+    return sizes.all_weights + 2 * sizes.weights + sizes.graph

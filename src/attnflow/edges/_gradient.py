@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Generator
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from attnflow._internal import checks
-from attnflow.edges._blocks import check_one
+from attnflow.edges._calls import check_one
 from attnflow.edges._graph import RoleMatrix, graph_of_roles
 from attnflow.edges._inputs import one_or_all
-from attnflow.edges._target import target_logit, target_scorer
+from attnflow.edges._memory import Sizes
+from attnflow.edges._target import TargetSettings, target_logit, target_scorer
 from attnflow.errors import UnsupportedModelError
 from attnflow.models.capture import Call, Role, capture_attention
 from attnflow.models.inputs import Inputs, ModelInput, Several
@@ -21,12 +22,9 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
 
-class GradientSettings(TypedDict, total=False):
+class GradientSettings(TargetSettings, total=False):
     """Settings of `gradient`, for its overloads."""
 
-    target: OneTarget
-    against: OneTarget
-    position: int | None
     times_attention: bool
     identity: bool
     truncate: bool
@@ -111,16 +109,15 @@ def gradient(
             logits = read_output(model, output, fields, scorer.inputs)
             score, settings = target_logit(scorer, logits, against)
             slopes = _slopes(model, score, [weights for _, weights in calls])
-        parts = [
-            (slope.double() * weights.detach().double() if times_attention else slope.double())[0]
-            for slope, (_, weights) in zip(slopes, calls, strict=True)
-        ]
-        total = sum(float(part.abs().sum()) for part in parts)
-        negative = sum(float(-part.clamp(max=0).sum()) for part in parts)
-        found = [
-            RoleMatrix(role, part.clamp(min=0).mean(dim=0).cpu().numpy())
-            for (role, _), part in zip(calls, parts, strict=True)
-        ]
+        found: list[RoleMatrix] = []
+        total = negative = 0.0
+        for (role, weights), slope in zip(calls, slopes, strict=True):
+            part = slope[0].double()  # one layer at a time, to save memory
+            if times_attention:
+                part = part * weights[0].detach()
+            total += float(part.abs().sum())
+            negative -= float(part.clamp(max=0).sum())
+            found.append(RoleMatrix(role, part.clamp(min=0).mean(dim=0).cpu().numpy()))
         return graph_of_roles(
             model, inputs, found, weight=1.0, identity=float(identity),
             edges="gradient", times_attention=times_attention,
@@ -128,7 +125,15 @@ def gradient(
             clipped=negative / total if total else 0.0, **settings,
         )  # fmt: skip
 
-    return one_or_all(compute, model, tokenizer, text, truncate=truncate)
+    return one_or_all(
+        compute, model, tokenizer, text, truncate=truncate, name="gradient", estimate=_memory
+    )
+
+
+def _memory(sizes: Sizes) -> float:
+    """Return bytes at the peak: what autograd keeps of every layer, and the derivatives."""
+    kept = 3.5 * sizes.all_weights + 16 * len(sizes.calls) * sizes.states
+    return kept + 2 * sizes.graph
 
 
 @contextlib.contextmanager

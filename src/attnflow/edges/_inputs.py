@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 from attnflow.edges._layout import BlockLayout
+from attnflow.edges._memory import Estimate, check_memory
 from attnflow.errors import InputError
 from attnflow.models.inputs import Inputs, ModelInput, checked_model, prepare
 from attnflow.models.scoring import split_batch
@@ -29,36 +31,56 @@ def one_or_all(
     tokenizer: Any,
     text: ModelInput,
     *,
-    truncate: bool = False,
+    truncate: bool,
+    name: str,
+    estimate: Estimate,
 ) -> T | list[T]:
-    """Return the result for one text, or the list of results for several texts or tensors."""
+    """Return the result for one text, or the list of results for several texts or tensors.
+
+    `name` is the function in errors, `estimate` the memory that it needs.
+    """
     import torch
 
     model = checked_model(model)
     # Tensors made in inference mode have no gradients.
     with torch.inference_mode(mode=False):
-        if isinstance(text, list | tuple) and text:
-            # Prepared before any work, so that a wrong text is an error at once.
-            items = [prepare(model, tokenizer, [item], truncate=truncate) for item in text]
-            return [compute(model, item) for item in items]
-        inputs = prepare(model, tokenizer, text, truncate=truncate)
-        if inputs.single:
-            return compute(model, inputs)
-        return [compute(model, item) for item in _examples(inputs)]
+        found = examples(model, tokenizer, text, truncate=truncate)
+        check_memory(name, model, found, estimate)
+        results = [compute(model, _without_padding(item)) for item in found]
+    return results[0] if is_single(text) else results
 
 
-def _examples(inputs: Inputs) -> Iterator[Inputs]:
-    """Yield the examples of a batch of tensors as batches of one."""
+def is_single(text: ModelInput) -> bool:
+    """Return whether this is one text, not a list or tensors."""
+    return text.single if isinstance(text, Inputs) else isinstance(text, str)
+
+
+def examples(model: nn.Module, tokenizer: Any, text: ModelInput, *, truncate: bool) -> list[Inputs]:
+    """Return the examples of an input as batches of one, padding at their ends cut off.
+
+    Those of a plain module are one batch, since it is unknown which axis is that of the batch.
+    """
+    if isinstance(text, list | tuple) and text:
+        # Prepared before any work, so that a wrong text is an error at once.
+        return [prepare(model, tokenizer, [item], truncate=truncate) for item in text]
+    inputs = replace(prepare(model, tokenizer, text, truncate=truncate), single=False)
     if inputs.batches and not inputs.sources:
-        # The batch axis of a plain module is unknown; functions reject more than one example.
-        yield inputs.with_batch_size(1, "")
-        return
-    for number, (fields, main, source) in enumerate(split_batch(inputs)):
-        target = None if inputs.targets is None else inputs.targets[number]
-        if source.kept is not None or (target is not None and target.kept is not None):
-            raise InputError(
-                f"{main or 'the input'}: expected padding at the ends only and none of a decoder, "
-                "got padding between tokens, a mask with more than two axes, or padding of a "
-                "decoder. Pass the inputs one by one"
-            )
-        yield Inputs(fields, (source,), None if target is None else (target,), single=False)
+        return [inputs]
+    found: list[Inputs] = []
+    for number, (fields, _, source) in enumerate(split_batch(inputs)):
+        targets = None if inputs.targets is None else (inputs.targets[number],)
+        found.append(Inputs(fields, (source,), targets, single=False))
+    return found
+
+
+def _without_padding(inputs: Inputs) -> Inputs:
+    """Return a batch of one, an error if it has padding; functions reject several examples."""
+    if inputs.batches:
+        return inputs.with_batch_size(1, "")
+    if any(side.kept is not None for side in (*inputs.sources, *(inputs.targets or ()))):
+        raise InputError(
+            "expected padding at the ends of the input only and none of a decoder, got padding "
+            "between tokens, a mask with more than two axes, or padding of a decoder. Pass the "
+            "inputs one by one"
+        )
+    return inputs

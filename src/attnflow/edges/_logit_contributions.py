@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Unpack, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from attnflow.edges._alti import contributions
-from attnflow.edges._blocks import Block, capture_blocks, first_tensor, tolerance_for
+from attnflow.edges._alti import contributions, distances, memory_of_alti
+from attnflow.edges._blocks import Block
+from attnflow.edges._calls import first_tensor
+from attnflow.edges._capture import capture_blocks
+from attnflow.edges._consistency import tolerance_for
 from attnflow.edges._inputs import BlockSettings, one_or_all
 from attnflow.edges._layer_norm import deviation, is_standard, linear_part_transposed, offset
 from attnflow.edges._layout import BlockLayout, blocks_of, layout_of
-from attnflow.edges._target import target_logit, target_scorer
+from attnflow.edges._memory import Sizes
+from attnflow.edges._target import TargetSettings, target_logit, target_scorer
 from attnflow.errors import UnsupportedModelError
 from attnflow.models.inputs import Inputs, ModelInput, Several, name_example
 from attnflow.models.scoring import OneTarget, Scorer, evaluation, read_logits
@@ -25,12 +30,8 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
 
-class LogitSettings(BlockSettings, total=False):
+class LogitSettings(TargetSettings, BlockSettings, total=False):
     """Settings of `logit_contributions`, for its overloads."""
-
-    target: OneTarget
-    against: OneTarget
-    position: int | None
 
 
 @overload
@@ -99,12 +100,20 @@ def logit_contributions(
         norm = _final_norm(model, chosen)
         scorer = target_scorer(model, tokenizer, inputs, target, position)
         head = _read_head(model, scorer, norm, against)
-        blocks = capture_blocks(model, inputs, chosen)
-        values, settings = _contributions(model, blocks, head)
+        added = functools.partial(_added, head=head)
+        values, settings = _contributions(model, capture_blocks(model, inputs, chosen, added), head)
         (tokens,), origin = name_example(model, inputs, 0, values.shape)
         return Importance(values, tokens, "logit_contributions", settings, origin)
 
-    return one_or_all(compute, model, tokenizer, text, truncate=truncate)
+    return one_or_all(
+        compute, model, tokenizer, text, truncate=truncate, name="logit_contributions",
+        estimate=_memory,
+    )  # fmt: skip
+
+
+def _memory(sizes: Sizes) -> float:
+    """Return bytes at the peak: of `alti`, or what autograd keeps of the pass that is explained."""
+    return max(memory_of_alti(sizes), 16 * len(sizes.calls) * sizes.states)
 
 
 def _final_norm(model: nn.Module, layout: BlockLayout) -> nn.Module:
@@ -151,7 +160,14 @@ def _read_head(model: nn.Module, scorer: Scorer, norm: nn.Module, against: OneTa
 
     with evaluation(model, gradients=True):
         score, settings = _score(scorer, norm, make_leaf, against)
-        (slope,) = torch.autograd.grad(score, leaves[-1])
+        slope = None
+        if score.requires_grad:
+            (slope,) = torch.autograd.grad(score, leaves[-1], allow_unused=True)
+    if slope is None:
+        raise UnsupportedModelError(
+            f"the logit of {type(model).__name__} has no gradient by the output of its last norm: "
+            "its head is quantised or detaches it. Load the model without quantisation"
+        )
     fixed = dataclasses.replace(scorer, targets=(settings["target"],))
     with evaluation(model, gradients=False):
         constant = float(_score(fixed, norm, set_zero, against)[0])
@@ -195,24 +211,42 @@ def _read_position(model: nn.Module, slope: Tensor) -> tuple[Tensor, int]:
     return slope[positions[0]], positions[0]
 
 
+class _Added(NamedTuple):
+    """What a block adds to the score, and what `alti` needs to follow it to the input."""
+
+    distances: NDArray[np.float64]  # (query, key)
+    attention: NDArray[np.float64]  # (key)
+    feed_forward: float
+    bias: float
+    before: float  # of the stream below the block
+
+
+def _added(block: Block, head: _Head) -> _Added:
+    place, direction = head.position, head.direction
+    per_head = block.values.double() @ (block.projection.double() @ direction)[..., None]
+    attention = (block.weights[:, place].double() * per_head[..., 0]).sum(dim=0)
+    return _Added(
+        distances(block),
+        attention.cpu().numpy(),
+        float(direction @ (block.output - block.total)[place].double()),
+        float(direction @ block.bias.double()),
+        float(direction @ block.residual[place].double()),
+    )
+
+
 def _contributions(
-    model: nn.Module, blocks: list[Block], head: _Head
+    model: nn.Module, blocks: list[_Added], head: _Head
 ) -> tuple[NDArray[np.float64], dict[str, Any]]:
     """Return the contributions of tokens, checked to sum to the score with the rest; settings."""
-    place, direction = head.position, head.direction
-    layers, clipped = contributions(blocks)
+    layers, clipped = contributions([block.distances for block in blocks])
     composed = np.eye(len(layers[0]))  # from the stream below a block to input tokens
     values = np.zeros(len(composed))
-    values[place] = float(direction @ blocks[0].residual[place].double())
-    feed_forward: list[float] = []
-    bias = head.bias
+    values[head.position] = blocks[0].before
     for block, layer in zip(blocks, layers, strict=True):
-        per_head = block.values.double() @ (block.projection.double() @ direction)[..., None]
-        added = (block.weights[:, place].double() * per_head[..., 0]).sum(dim=0)  # (key)
-        values += added.cpu().numpy() @ composed
-        feed_forward.append(float(direction @ (block.output - block.total)[place].double()))
-        bias += float(direction @ block.bias.double())
+        values += block.attention @ composed
         composed = layer @ composed
+    feed_forward = [block.feed_forward for block in blocks]
+    bias = head.bias + sum(block.bias for block in blocks)
     score = head.settings["score"]
     error = values.sum() + sum(feed_forward) + bias - score
     size = np.abs(values).sum() + np.abs(feed_forward).sum() + abs(bias)

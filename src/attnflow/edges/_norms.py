@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attnflow._internal import checks
-from attnflow.edges._blocks import Block, after_norm, capture_blocks
+from attnflow.edges._blocks import Block
+from attnflow.edges._capture import capture_blocks
 from attnflow.edges._graph import graph, normalize
 from attnflow.edges._inputs import BlockSettings, one_or_all
 from attnflow.edges._layout import BlockLayout, layout_of
+from attnflow.edges._memory import Sizes
 from attnflow.models.inputs import Inputs, ModelInput, Several, name_example
 from attnflow.types import AttentionGraph
 
@@ -83,13 +86,20 @@ def norms(
         residual = checks.as_float(residual, "residual")
 
     def compute(model: nn.Module, inputs: Inputs) -> AttentionGraph:
-        blocks = capture_blocks(model, inputs, layout_of(model, layout))
-        layers = [_edges(block, residual) for block in blocks]
+        edges = functools.partial(_edges, residual=residual)
+        layers = capture_blocks(model, inputs, layout_of(model, layout), edges)
         (tokens,), origin = name_example(model, inputs, 0, layers[0].shape[:1])
         share = "measured" if residual is None else residual
         return graph(layers, tokens, origin, edges="norms", residual=share)
 
-    return one_or_all(compute, model, tokenizer, text, truncate=truncate)
+    return one_or_all(
+        compute, model, tokenizer, text, truncate=truncate, name="norms", estimate=_memory
+    )
+
+
+def _memory(sizes: Sizes) -> float:
+    """Return bytes at the peak: weights in float64 and their products, vectors of all heads."""
+    return sizes.returned + 7 * sizes.weights + 3 * sizes.heads * sizes.states + 2 * sizes.graph
 
 
 def _edges(block: Block, residual: float | None) -> NDArray[np.float64]:
@@ -98,7 +108,7 @@ def _edges(block: Block, residual: float | None) -> NDArray[np.float64]:
         shares = normalize(lengths)
         return (1 - residual) * shares + residual * np.eye(len(shares))
     # The deviation divides whole rows, so it has no effect on their shares.
-    block = after_norm(block)
+    block = block.after_norm()
     lengths, own = _lengths(block)
     # With the residual connection: the only pair whose vector has another part.
     np.fill_diagonal(lengths, (own + block.residual.double()).norm(dim=-1).cpu().numpy())

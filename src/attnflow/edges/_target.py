@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from attnflow.errors import InputError
 from attnflow.models.inputs import Inputs
@@ -10,6 +10,14 @@ from attnflow.models.scoring import Logits, OneTarget, Scorer, SingleInput, spli
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
+
+
+class TargetSettings(TypedDict, total=False):
+    """Settings that choose the score, for the overloads of functions that explain it."""
+
+    target: OneTarget
+    against: OneTarget
+    position: int | None
 
 
 def target_scorer(

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Generator
-from typing import TYPE_CHECKING, Any, Unpack, overload
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attnflow._internal import checks
-from attnflow.edges._blocks import Block, Execution, capture_blocks, first_tensor, no_values
+from attnflow.edges._blocks import Block, Execution
+from attnflow.edges._calls import first_tensor, no_values
+from attnflow.edges._capture import capture_blocks
 from attnflow.edges._graph import graph, normalize
 from attnflow.edges._inputs import BlockSettings, one_or_all
 from attnflow.edges._layout import BlockLayout, layout_of
+from attnflow.edges._memory import Sizes
 from attnflow.models.capture import evaluation_mode, force_eager, hook_transformers
 from attnflow.models.inputs import Inputs, ModelInput, Several, name_example
 from attnflow.types import AttentionGraph
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
 
 # Tokens in a batch of copies of one input. Chosen: more tokens are hardly faster on a processor,
 # and take more memory.
-_TOKENS = 1024
+TOKENS = 1024
 
 
 class ValueZeroingSettings(BlockSettings, total=False):
@@ -78,7 +81,7 @@ def value_zeroing(
 
     def compute(model: nn.Module, inputs: Inputs) -> AttentionGraph:
         chosen = layout_of(model, layout)
-        blocks = capture_blocks(model, inputs, chosen)
+        blocks = capture_blocks(model, inputs, chosen, _kept)
         layers: list[NDArray[np.float64]] = []
         for number, block in enumerate(blocks, start=1):
             layers.append(normalize(_changes(model, block, chosen)))
@@ -87,26 +90,52 @@ def value_zeroing(
         (tokens,), origin = name_example(model, inputs, 0, layers[0].shape[:1])
         return graph(layers, tokens, origin, edges="value_zeroing", residual="measured")
 
-    return one_or_all(compute, model, tokenizer, text, truncate=truncate)
+    return one_or_all(
+        compute, model, tokenizer, text, truncate=truncate, name="value_zeroing", estimate=_memory
+    )
 
 
-def _changes(model: nn.Module, block: Block, layout: BlockLayout) -> NDArray[np.float64]:
+def _memory(sizes: Sizes) -> float:
+    """Return bytes at the peak: attention and states of a batch of copies."""
+    copies = _copies_at_once(sizes.nodes)
+    return sizes.returned + copies * (2 * sizes.weights + 12 * sizes.states) + 2 * sizes.graph
+
+
+def _copies_at_once(positions: int) -> int:
+    return max(1, TOKENS // positions)
+
+
+class _Kept(NamedTuple):
+    """What is needed of a block after the pass, without its weights."""
+
+    execution: Execution
+    output: Tensor  # (position, width)
+    sees: Tensor  # bool (query, key)
+
+
+def _kept(block: Block) -> _Kept:
+    return _Kept(block.execution, block.output, block.sees())
+
+
+def _changes(model: nn.Module, block: _Kept, layout: BlockLayout) -> NDArray[np.float64]:
     """Return `1 − cos` (query, key) of the block's output with and without each key's value."""
     import torch
 
+    module = block.execution.module
     whole = torch.nn.functional.normalize(block.output.double(), dim=-1)
     count = len(whole)
     found = whole.new_empty(count, count)
-    with torch.no_grad(), evaluation_mode(model), force_eager():
-        for keys in torch.arange(count, device=whole.device).split(max(1, _TOKENS // count)):
+    zeroed = _zeroed(model, module, layout)
+    with torch.no_grad(), evaluation_mode(model), force_eager(), zeroed as set_keys:
+        for keys in torch.arange(count, device=whole.device).split(_copies_at_once(count)):
             args, kwargs = _copies(block.execution, len(keys))
-            with _zeroed(model, block.execution.module, layout, keys):
-                output = first_tensor((block.execution.module(*args, **kwargs),), {})
+            set_keys(keys)
+            output = first_tensor((module(*args, **kwargs),), {})
             changed = torch.nn.functional.normalize(output.double(), dim=-1)
             # |a − b|² / 2 is 1 − cos of unit vectors, without the rounding of the difference.
             found[:, keys] = ((changed - whole).square().sum(dim=-1) / 2).T
     # Exactly zero where a value is not used, whatever rounding changed.
-    return (found * block.sees()).cpu().numpy()
+    return (found * block.sees).cpu().numpy()
 
 
 def _copies(execution: Execution, count: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -121,26 +150,27 @@ def _copies(execution: Execution, count: int) -> tuple[tuple[Any, ...], dict[str
 
 @contextlib.contextmanager
 def _zeroed(
-    model: nn.Module, block: nn.Module, layout: BlockLayout, keys: Tensor
-) -> Generator[None]:
-    """Set the value of the key of each copy to zero in the run of the block made inside."""
+    model: nn.Module, block: nn.Module, layout: BlockLayout
+) -> Generator[Callable[[Tensor], None]]:
+    """Set the value of one key in each copy to zero, in the runs of the block made inside.
+
+    Yields a function that sets these keys, one for each copy.
+    """
     import torch
 
-    copies = torch.arange(len(keys), device=keys.device)
+    copies = keys = torch.empty(0)
+    runs = 0
+
+    def set_keys(chosen: Tensor) -> None:
+        nonlocal copies, keys
+        copies, keys = torch.arange(len(chosen), device=chosen.device), chosen
 
     def project(_module: nn.Module, _args: Any, output: Tensor) -> Tensor:
+        nonlocal runs
+        runs += 1
         output = output.clone()  # (copy, key, heads · width)
         output[copies, keys] = 0
         return output
-
-    if layout.value:
-        handle = block.get_submodule(layout.value).register_forward_hook(project)
-        try:
-            yield
-        finally:
-            handle.remove()
-        return
-    runs = 0
 
     def receive(call: Any) -> None:
         nonlocal runs
@@ -149,7 +179,12 @@ def _zeroed(
         call.value[copies, :, keys] = 0
         _ = call.weights()
 
-    with hook_transformers(model, receive, fused=False):
-        yield
+    with contextlib.ExitStack() as undo:
+        if layout.value:
+            handle = block.get_submodule(layout.value).register_forward_hook(project)
+            _ = undo.callback(handle.remove)
+        else:
+            _ = undo.enter_context(hook_transformers(model, receive, fused=False))
+        yield set_keys
     if not runs:
         raise no_values(model)

@@ -1,14 +1,16 @@
 """Explanation: the result of `explain`, and the same as a JSON document."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from attnflow._internal.display import format_number
+from attnflow._internal.columns import Columns, as_frame, write_csv
+from attnflow._internal.display import format_number, token_names
+from attnflow._internal.files import PathLike
 from attnflow._internal.html_table import html_table
 from attnflow._internal.settings import thaw_settings
 from attnflow.edges import Edges
@@ -85,6 +87,52 @@ class Explanation:
         """Whether every score of flow is at its ceiling, as `flow` explains."""
         return "flow" in self.scores and self.scores["flow"].saturated[0]
 
+    @property
+    def flat(self) -> bool:
+        """Whether all tokens but the query's own have nearly one score of flow, see `flow`."""
+        return "flow" in self.scores and bool(self.scores["flow"].flat[0, 0])
+
+    def to_frame(self) -> Any:
+        """Return token attention and importance as a pandas DataFrame; needs pandas.
+
+        Columns are `method`, `edges`, `layer`, `query`, `position`, `token` and `score`, with one
+        row for each method and token. `edges`, `layer` and `query` are missing for importance.
+
+        Examples
+        --------
+        >>> import attnflow as af
+        >>> from attnflow import paper
+        >>> shipped = paper.load()
+        >>> e = af.explain(shipped.model, shipped.tokenizer, "the key to the cabinets")
+        >>> e.to_frame().query("method == 'flow'")["token"].tolist()
+        ['[CLS]', 'the', 'key', 'to', 'the', 'cabinets', '<?>']
+        """
+        return as_frame(self._columns())
+
+    def to_csv(self, path: PathLike) -> None:
+        """Write token attention and importance to a .csv file with the columns of `to_frame`.
+
+        Needs no pandas.
+        """
+        write_csv(path, self._columns())
+
+    def _columns(self) -> Columns:
+        columns, n_tokens = self.columns(), len(self.tokens)
+        made = {
+            name: (self.edges, self.layer, self.query) if name in self.scores else (None,) * 3
+            for name in columns
+        }
+        edges, layers, queries = zip(*made.values(), strict=True)
+        return {
+            "method": _repeat(columns, n_tokens),
+            "edges": _repeat(edges, n_tokens),
+            "layer": _repeat(layers, n_tokens),
+            "query": _repeat(queries, n_tokens),
+            "position": list(range(n_tokens)) * len(columns),
+            "token": list(self.tokens) * len(columns),
+            "score": np.concatenate(list(columns.values())),
+        }
+
     def settings(self) -> dict[str, Any]:
         """Return the settings of all results, by method."""
         results = {**self.scores, **self.importance}
@@ -98,10 +146,12 @@ class Explanation:
         columns = self.columns()
         rows = [
             [token, *(format_number(values[place]) for values in columns.values())]
-            for place, token in enumerate(self.tokens)
+            for place, token in enumerate(token_names(self.tokens))
         ]
         edges = "" if self.edges == "attention" else f", edges {self.edges}"
         caption = f"{self.prediction!r}, layer {self.layer}, query {self.query}{edges}"
+        if self.saturated or self.flat:
+            caption += ", flow saturated" if self.saturated else ", flow flat"
         return html_table(caption, ["token", *columns], rows)
 
 
@@ -148,6 +198,7 @@ def explanation_document(explanation: Explanation, model: str, tokenizer: Any) -
             for importance, row in explanation.correlations().items()
         },
         "saturated": explanation.saturated,
+        "flat": explanation.flat,
         "settings": explanation.settings(),
     }
 
@@ -164,3 +215,8 @@ def unknown_words(explanation: Explanation, tokenizer: Any) -> dict[int, str]:
         for place, (token, span) in enumerate(pairs)
         if token == unknown and span is not None
     }
+
+
+def _repeat(values: Iterable[object], count: int) -> list[object]:
+    """Return each value `count` times."""
+    return [value for value in values for _ in range(count)]

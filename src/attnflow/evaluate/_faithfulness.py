@@ -14,13 +14,13 @@ from attnflow._internal import checks
 from attnflow._internal.records import Record
 from attnflow._internal.settings import Settings, freeze_settings
 from attnflow.errors import InputError
+from attnflow.evaluate._counted import counted_positions
 from attnflow.importance import log_probabilities_without
-from attnflow.models.inputs import inner_tokenizer
 
 if TYPE_CHECKING:
     from torch import nn
 
-    from attnflow.models.inputs import Several
+    from attnflow.models.inputs import Inputs, Several
 
 # Percent of the tokens, those of the ERASER benchmark.
 BINS = (1, 5, 10, 20, 50)
@@ -57,7 +57,7 @@ class Faithfulness(Record):
 def faithfulness(
     model: nn.Module,
     tokenizer: Any,
-    text: Several,
+    text: Several | Inputs,
     scores: Sequence[ArrayLike],
     *,
     bins: Sequence[float] = BINS,
@@ -106,9 +106,7 @@ def faithfulness(
     >>> bool(found.comprehensiveness[0] > 0.4)
     True
     """
-    shares = checks.as_floats(bins, "bins").ravel()
-    if not shares.size or not ((shares > 0) & (shares <= 100)).all():
-        raise InputError(f"bins: expected percents above 0 and up to 100, got {bins!r}")
+    shares = check_bins(bins)
     special = checks.as_bool(special, "special")
     plans: list[_Plan] = []
 
@@ -116,7 +114,12 @@ def faithfulness(
         if index >= len(scores):
             raise InputError(f"scores: expected an array for each text, got only {len(scores)}")
         plans.append(
-            _Plan.of(scores[index], _counted(item, tokenizer, special=special), shares, item.tokens)
+            _Plan.of(
+                scores[index],
+                counted_positions(item.tokens, tokenizer, special=special),
+                shares,
+                item.tokens,
+            )
         )
         return plans[-1].groups
 
@@ -129,7 +132,7 @@ def faithfulness(
             f"scores: expected an array for each of {len(found)} texts, got {len(scores)}"
         )
     made = {
-        "bins": tuple(shares.tolist()),
+        "bins": shares,
         "special": special,
         "rounding": "ceil",
         "ties": "first",
@@ -140,14 +143,16 @@ def faithfulness(
     ]
 
 
-def _counted(item: Any, tokenizer: Any, *, special: bool) -> list[int]:
-    """Return the positions that count: all, or those that are not special tokens."""
-    places = list(range(len(item.tokens)))
-    if special or tokenizer is None:
-        return places
-    inner = inner_tokenizer(tokenizer)
-    names = set(inner.all_special_tokens) - {inner.unk_token}
-    return [place for place in places if item.tokens[place] not in names] or places
+def check_bins(bins: Sequence[float]) -> tuple[float, ...]:
+    """Return percents if they are valid.
+
+    >>> check_bins([1, 50])
+    (1.0, 50.0)
+    """
+    shares = checks.as_floats(bins, "bins").ravel()
+    if not shares.size or not ((shares > 0) & (shares <= 100)).all():
+        raise InputError(f"bins: expected percents above 0 and up to 100, got {bins!r}")
+    return tuple(float(share) for share in shares)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +166,7 @@ class _Plan:
 
     @classmethod
     def of(
-        cls, scores: ArrayLike, places: list[int], shares: NDArray[Any], tokens: Sequence[str]
+        cls, scores: ArrayLike, places: list[int], shares: Sequence[float], tokens: Sequence[str]
     ) -> _Plan:
         rows = checks.as_floats(scores, "scores")
         if not rows.ndim or rows.shape[-1] != len(tokens) or np.isnan(rows).any():

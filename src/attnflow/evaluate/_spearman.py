@@ -1,11 +1,9 @@
 """Rank correlation, of many rows at once: `spearman`, and `dense_spearman` as published."""
 
-from typing import Literal
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from attnflow._internal import checks, optional
+from attnflow._internal import checks
 from attnflow.errors import InputError
 
 
@@ -24,7 +22,7 @@ def spearman(x: ArrayLike, y: ArrayLike) -> NDArray[np.float64]:
 
     Notes
     -----
-    `O(n log n)` for each row. Ranks are scipy's.
+    `O(n log n)` for each row.
     Spearman (1904), https://doi.org/10.2307/1412159
 
     Examples
@@ -32,11 +30,13 @@ def spearman(x: ArrayLike, y: ArrayLike) -> NDArray[np.float64]:
     >>> spearman([[1, 2, 3, 4], [4, 3, 3, 1], [1, 1, 1, 1]], [10, 20, 30, 40]).round(3)
     array([ 1.   , -0.949,    nan])
     """
-    rows, row = _checked(x, y)
+    rows, row = checked_rows(x, y)
     if len(row) < 2:
         return np.full(rows.shape[:-1], np.nan)
-    ranks, others = _ranks(rows, "average"), _ranks(row, "average")
-    ranks, others = ranks - ranks.mean(axis=-1, keepdims=True), others - others.mean()
+    # The mean rank is the same with ties. All are ranked at once, since a call takes its time.
+    ranks = _average_ranks(np.concatenate([rows.reshape(-1, len(row)), row[None]]))
+    ranks -= (len(row) + 1) / 2
+    others, ranks = ranks[-1], ranks[:-1].reshape(rows.shape)
     # Ranks are halves of integers, so that the squares of equal ones sum to exactly zero.
     scale = np.sqrt((ranks**2).sum(axis=-1) * (others**2).sum())
     rho = np.full(ranks.shape[:-1], np.nan)
@@ -61,15 +61,16 @@ def dense_spearman(x: ArrayLike, y: ArrayLike) -> NDArray[np.float64]:
     >>> dense_spearman([[1, 2, 3, 4], [4, 3, 3, 1], [1, 1, 1, 1]], [10, 20, 30, 40]).round(3)
     array([ 1. , -0.4, -0.4])
     """
-    rows, row = _checked(x, y)
+    rows, row = checked_rows(x, y)
     n = len(row)
     if n < 2:
         return np.full(rows.shape[:-1], np.nan)
-    squares = (_ranks(rows, "dense") - _ranks(row, "dense")) ** 2
+    squares = (_dense_ranks(rows) - _dense_ranks(row)) ** 2
     return 1 - 6 * squares.sum(axis=-1) / (n * (n**2 - 1))
 
 
-def _checked(x: ArrayLike, y: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def checked_rows(x: ArrayLike, y: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return rows (…, token) and one row (token) to compare them with; all values are finite."""
     rows = checks.as_floats(x, "x").astype(np.float64, copy=False)
     row = checks.as_floats(y, "y").astype(np.float64, copy=False)
     if row.ndim != 1 or rows.ndim < 1 or rows.shape[-1] != len(row):
@@ -83,8 +84,42 @@ def _checked(x: ArrayLike, y: ArrayLike) -> tuple[NDArray[np.float64], NDArray[n
     return rows, row
 
 
-def _ranks(values: NDArray[np.float64], method: Literal["average", "dense"]) -> NDArray[np.float64]:
-    optional.require("scipy", need="ranks need", extra="models")
-    from scipy.stats import rankdata
+def _average_ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return ranks from 1 along the last axis; equal values share the mean of their ranks.
 
-    return rankdata(values, method, axis=-1)
+    >>> _average_ranks(np.array([0.5, 0.1, 0.5]))
+    array([2.5, 1. , 2.5])
+    """
+    order, starts = _sorted(values)
+    places = np.arange(values.shape[-1])
+    first = np.maximum.accumulate(np.where(starts, places, 0), axis=-1)
+    ends = np.concatenate([starts[..., 1:], np.ones_like(starts[..., :1])], axis=-1)
+    last = np.where(ends, places, places[-1])[..., ::-1]
+    last = np.minimum.accumulate(last, axis=-1)[..., ::-1]
+    return _unsorted((first + last) / 2 + 1, order)
+
+
+def _dense_ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return ranks from 1 along the last axis; equal values share a rank, and none is left out.
+
+    >>> _dense_ranks(np.array([0.5, 0.1, 0.5]))
+    array([2., 1., 2.])
+    """
+    order, starts = _sorted(values)
+    return _unsorted(np.cumsum(starts, axis=-1, dtype=np.float64), order)
+
+
+def _sorted(values: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.bool]]:
+    """Return the order of values, and where in it each run of equal values starts."""
+    order = np.argsort(values, axis=-1)
+    ranked = np.take_along_axis(values, order, axis=-1)
+    starts = np.ones(values.shape, dtype=bool)
+    starts[..., 1:] = ranked[..., 1:] != ranked[..., :-1]
+    return order, starts
+
+
+def _unsorted(ranks: NDArray[np.float64], order: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Return the ranks of sorted values in the order of the values."""
+    found = np.empty_like(ranks)
+    np.put_along_axis(found, order, ranks, axis=-1)
+    return found

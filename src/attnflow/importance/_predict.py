@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, Unpack, overload
 
@@ -140,7 +139,15 @@ def predict_among(
     >>> found.label, list(found.probabilities)
     ('singular', ['plural', 'singular'])
     """
-    choose = functools.partial(_among, answers=answers, after_space=after_space)
+    numbers: dict[str, int] = {}  # looked up once, because tokenizers copy their vocabulary
+
+    def choose(classes: Classes, p: Tensor) -> Choice:
+        if not numbers:
+            numbers.update(
+                {name: _number(classes, name, after_space=after_space) for name in answers}
+            )
+        return _among(classes, p, numbers)
+
     passes = {"position": position, "truncate": truncate, "batch_size": batch_size}
     return _predict(model, tokenizer, text, choose, **passes)
 
@@ -187,8 +194,7 @@ def most_probable(classes: Classes, p: Tensor) -> Choice:
     return names[best], dict(zip(names.values(), p[numbers].tolist(), strict=True))
 
 
-def _among(classes: Classes, p: Tensor, *, answers: Sequence[str], after_space: bool) -> Choice:
-    numbers = {answer: _number(classes, answer, after_space=after_space) for answer in answers}
+def _among(classes: Classes, p: Tensor, numbers: dict[str, int]) -> Choice:
     best = int(p.argmax())
     label = classes.name(best)
     if numbers.get(label, best) != best:  # an answer with its space is another token of this name

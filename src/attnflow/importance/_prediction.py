@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from attnflow._internal.display import label_names
 from attnflow._internal.html_table import html_table
 from attnflow._internal.records import Record
 from attnflow.errors import InputError
@@ -58,7 +59,7 @@ class Prediction(Record):
 
     def _repr_html_(self) -> str:
         """Return a table of the first probabilities."""
-        pairs = list(self.probabilities.items())
-        rows = [[name, f"{p:.3g}"] for name, p in pairs[:_ROWS_SHOWN]]
+        pairs, names = list(self.probabilities.items()), label_names(self.probabilities)
+        rows = [[names[label], f"{p:.3g}"] for label, p in pairs[:_ROWS_SHOWN]]
         more = f", the first {_ROWS_SHOWN} of {len(pairs)}" if len(pairs) > _ROWS_SHOWN else ""
         return html_table(f"{self!r}{more}", ["class", "probability"], rows)

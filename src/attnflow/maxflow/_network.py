@@ -18,8 +18,9 @@ An unbounded edge gets a capacity no finite flow can fill. A source that unbound
 connect to a sink has infinite flow; the edges show it without a solve.
 """
 
+import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -40,6 +41,8 @@ TOLERANCE = 1e-9
 _BITS = 52
 # The exponents of the smallest float64, and of what no float64 can hold.
 _SMALLEST, _BEYOND = -1074, 1025
+# Edges of layers that are rounded together. Chosen.
+_STACKED = 2**14
 # Units; more than all edges lose together where `ldexp` underflows.
 _UNDERFLOW = 1e-280
 
@@ -70,10 +73,13 @@ class Network:
             np.fill_diagonal(self.capacity[1], math.ldexp(self._widest, -self.grid))
         self._matrices = matrices
         self._all_lost = _UNDERFLOW
-        for layer, m in enumerate(matrices, start=self.first):
-            scaled, rounded = self._rounded(m)
-            self.capacity[layer, : m.shape[0], : m.shape[1]] = rounded
-            self._all_lost += float((scaled - rounded).sum())
+        layer = self.first
+        for stack in _stacks(matrices):
+            scaled, (count, above, below) = self._scaled(stack), stack.shape
+            rounded = np.floor(scaled, out=self.capacity[layer : layer + count, :above, :below])
+            scaled -= rounded
+            self._all_lost += float(np.add.reduce(scaled, axis=None))
+            layer += count
 
     @property
     def depth(self) -> int:
@@ -100,15 +106,15 @@ class Network:
         """The sum of all edges narrower than a unit, and running sums of the others, rounded."""
         narrower, others = _UNDERFLOW, [np.zeros(0)]
         for m in self._matrices:
-            scaled, rounded = self._rounded(m)
+            scaled = self._scaled(m)
+            rounded = np.floor(scaled)
             narrower += float(scaled[rounded == 0].sum())
             others.append(rounded[(rounded > 0) & (rounded < scaled)])
         return narrower, np.cumsum(np.sort(np.concatenate(others)))
 
-    def _rounded(self, m: NDArray[np.floating]) -> tuple[Floats, Floats]:
-        """Capacities in units, as they are and rounded down."""
-        scaled = np.ldexp(np.minimum(m, self._widest, dtype=np.float64), -self.grid)
-        return scaled, np.floor(scaled)
+    def _scaled(self, m: NDArray[np.floating]) -> Floats:
+        """Capacities in units, before they are rounded down."""
+        return np.ldexp(np.minimum(m, self._widest, dtype=np.float64), -self.grid)
 
 
 class Bounds:
@@ -122,9 +128,10 @@ class Bounds:
 
     def __init__(self, matrices: Matrices, sources: Sequence[int]) -> None:
         self._matrices, self._sources = matrices, np.array(sources, dtype=np.int64)
-        infinite = _joined(matrices, np.isinf) if any(np.isinf(m).any() for m in matrices) else []
+        infinite = _joined(matrices, np.isinf) if _any_unbounded(matrices) else []
         with np.errstate(over="ignore"):
-            self.rows = self._of_sources([m.sum(axis=1, dtype=np.float64) for m in matrices])
+            sums = [np.add.reduce(m, axis=1, dtype=np.float64) for m in matrices]
+            self.rows = self._of_sources(sums)
             self.sinks = _around_sinks(matrices, infinite)
         shape = (*self.rows.shape, len(self.sinks))
         self.infinite = self._of_sources(infinite) if infinite else np.zeros(shape, dtype=bool)
@@ -161,7 +168,25 @@ def grid_of(exponents: Any) -> Any:
 
 def _most_unbounded(matrices: Matrices) -> int:
     """The largest number of unbounded edges that leave or enter one node."""
+    if not _any_unbounded(matrices):
+        return 0
     return max(int(np.isinf(m).sum(axis=axis).max()) for m in matrices for axis in (0, 1))
+
+
+def _any_unbounded(matrices: Matrices) -> bool:
+    return any(np.maximum.reduce(stack, axis=None) == np.inf for stack in _stacks(matrices))
+
+
+def _stacks(matrices: Matrices) -> Iterator[NDArray[np.floating]]:
+    """Matrices of one shape together, (layer, node, node below): small ones cost calls, not work.
+
+    A large one is alone, so that little memory is needed.
+    """
+    for (above, below), group in itertools.groupby(matrices, key=lambda m: m.shape):
+        alike, step = list(group), max(1, _STACKED // (above * below))
+        for start in range(0, len(alike), step):
+            part = alike[start : start + step]
+            yield np.array(part) if len(part) > 1 else part[0][None]
 
 
 def _joined(

@@ -113,13 +113,13 @@ class _Table:
         Attention makes two or three grids, with all sources of a sink on one of them: its rows all
         sum to one.
         """
-        searched = np.unique([layer - 1 for layer in layers if layer > 2])
+        searched = np.array(sorted({layer - 1 for layer in layers if layer > 2}), dtype=np.int64)
         parts = [np.zeros(0, _UNCERTAIN)]
         solved = 0
         exponents = self._limits.exponents()
-        for exponent in np.unique(exponents) if searched.size else ():
-            net = Network(self._matrices, int(exponent))
-            sinks, places = np.nonzero(exponent == exponents.T)
+        for exponent in sorted({*exponents.ravel().tolist()}) if searched.size else ():
+            net = Network(self._matrices, exponent)
+            sinks, places = np.nonzero(np.equal(exponents.T, exponent))
             for job, values in solve_jobs(net, self._jobs(places, sinks), self._threads):
                 self.values[2:, job.places, job.sink] = values[2:] * net.unit
                 solved += len(job.places)
@@ -139,15 +139,17 @@ class _Table:
         limits = self._limits
         here = layers[:, None], places, sinks
         uncertain = self.values[here] < net.certain * net.unit
-        if uncertain.any():
+        if uncertain.any():  # `connected` is computed only if it is needed
             uncertain &= limits.connected[here] & ~limits.infinite[here]
+        if not uncertain.any():
+            return np.zeros(0, _UNCERTAIN)
         layer, pair = np.nonzero(uncertain)
         found = np.zeros(len(layer), _UNCERTAIN)
         found["layer"], found["place"], found["sink"] = layers[layer], places[pair], sinks[pair]
         found["bound"] = np.minimum(
             limits.rows[found["layer"], found["place"]], limits.sinks[found["sink"]]
         )
-        return self._left(net, found) if found.size else found
+        return self._left(net, found)
 
     def solve_finer(self, left: _Uncertain) -> _Uncertain:
         """Solve again, each flow on a grid that is fitted to its bound; what is still uncertain."""
@@ -187,9 +189,8 @@ class _Table:
 
     def _jobs(self, places: NDArray[np.int64], sinks: NDArray[np.int64]) -> list[Job]:
         """One job a sink, for pairs in the order of their sinks."""
-        of_jobs, starts = np.unique(sinks, return_index=True)
-        parts = (places[a:b] for a, b in itertools.pairwise([*starts.tolist(), len(places)]))
+        starts = [0, *(1 + np.flatnonzero(sinks[1:] != sinks[:-1])).tolist(), len(sinks)]
         return [
-            Job(sink, part, self._sources[part])
-            for sink, part in zip(of_jobs.tolist(), parts, strict=True)
+            Job(int(sinks[start]), places[start:end], self._sources[places[start:end]])
+            for start, end in itertools.pairwise(starts)
         ]

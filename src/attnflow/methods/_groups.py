@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
 from attnflow._internal import checks
-from attnflow._internal.display import one_line
+from attnflow._internal.display import one_line, token_names
 from attnflow.errors import InputError
 
 # Positions by name, or one list of positions for each group.
@@ -43,7 +43,8 @@ def group_columns(groups: Groups, tokens: tuple[str, ...]) -> Columns:
             raise InputError(f"{_expected(value)} as {name}")
     checked = tuple(check_positions(value, name, len(tokens)) for name, value in positions)
     if names is None:
-        names = tuple(one_line(" ".join(tokens[i] for i in group)) for group in checked)
+        words = token_names(tokens)
+        names = tuple(one_line(" ".join(words[i] for i in group)) for group in checked)
     return Columns(names, checked)
 
 

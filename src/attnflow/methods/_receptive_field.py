@@ -37,7 +37,8 @@ def uniform(chosen: Selection) -> Selection:
         )
     n_tokens, without = graph.sizes[0], cast("Any", graph.settings.get("without", ()))
     settings = EdgeSettings(heads="mean", residual=residual, discard_ratio=0.0, without=without)
-    layer = settings.edges(np.tril(np.ones((1, n_tokens, n_tokens))), "uniform attention")
+    attention = np.tril(np.ones((1, 1, n_tokens, n_tokens)))
+    [layer] = settings.edges(attention, "uniform attention")
     layers = [layer] * graph.n_layers
     tops = None if graph.tops is None else layers  # its single head is uniform as well
     return dataclasses.replace(chosen, graph=AttentionGraph(layers, graph.tokens, tops=tops))

@@ -47,6 +47,7 @@ class Selection:
         method: Method,
         scores: NDArray[np.float64],
         saturated: Iterable[bool] | None = None,
+        flat: NDArray[np.bool_] | None = None,
         *,
         receptive_field: bool = False,
     ) -> TokenAttention:
@@ -70,6 +71,7 @@ class Selection:
             },
             saturated=saturated,
             origin=self.graph.origin if self.onto == 0 and self.groups is None else None,
+            flat=flat,
         )
 
 

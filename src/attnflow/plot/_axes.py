@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from attnflow._internal.display import position_name
+from attnflow._internal.display import numbered, token_names
 from attnflow.errors import InputError
 from attnflow.plot import _names as names
 from attnflow.plot._checks import require_matplotlib
@@ -31,9 +31,35 @@ def size_for(
     """
     # Chosen by eye: 0.4 inches for each token and row, the rest for names.
     width = min(panels * max(0.4 * len(tokens) + 1.0, _MIN_WIDTH), _MAX_WIDTH)
-    longest = max(len(names.short(token)) for token in tokens)
+    longest = max(len(names.short(name)) for name in token_names(tokens))
     height = max(0.4 * rows, min_aspect * width / panels - 1.0) + 1.0 + 0.05 * max(0, longest - 6)
     return round(width, 2), round(min(max(height, _MIN_HEIGHT), _MAX_HEIGHT), 2)
+
+
+def size_for_rows(tokens: Sequence[str], columns: int) -> tuple[float, float]:
+    """Return width and height in inches for tokens as rows, with names at the left.
+
+    >>> size_for_rows(["a", "b", "c", "d", "e"], 6)
+    (3.9, 2.1)
+    """
+    longest = max(len(names.short(name)) for name in token_names(tokens))
+    # Chosen by eye: 0.22 inches for a line of text, 0.08 for a letter.
+    width = min(max(0.4 * columns + 1.4 + 0.08 * longest, _MIN_WIDTH), _MAX_WIDTH)
+    height = min(max(0.22 * len(tokens) + 1.0, _MIN_HEIGHT), _MAX_WIDTH)
+    return round(width, 2), round(height, 2)
+
+
+def size_for_matrix(columns: Sequence[str], rows: Sequence[str]) -> tuple[float, float]:
+    """Return width and height in inches for cells that are about square.
+
+    >>> size_for_matrix(["a"] * 5, ["b"] * 5)
+    (2.78, 2.35)
+    """
+    wide, high = (max(len(names.short(name)) for name in each) for each in (rows, columns))
+    # Chosen by eye: 0.3 inches for a cell, the rest for names and the colour bar.
+    width = min(max(0.3 * len(columns) + 1.2 + 0.08 * wide, _MIN_WIDTH), _MAX_HEIGHT)
+    height = min(max(0.3 * len(rows) + 0.8 + 0.05 * high, _MIN_HEIGHT), _MAX_HEIGHT)
+    return round(width, 2), round(height, 2)
 
 
 def axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
@@ -134,27 +160,28 @@ def pitch(ax: Axes, count: float, *, vertical: bool = False) -> float:
 
 
 def label_columns(
-    ax: Axes,
+    ax: Axes | Sequence[Axes],
     tokens: Sequence[str],
     places: Sequence[float],
     *,
     weights: Sequence[float],
+    positions: Sequence[int] | None = None,
     ticks: bool = True,
 ) -> None:
     """Label columns with names: horizontal if they fit, else slanted or vertical.
 
     If not even vertical names fit, the columns with the largest `weights` are labelled, with their
-    positions, and their neighbours are not.
+    `positions` (by default 0, 1, …), and their neighbours are not. Several axes with the same
+    columns get the same labels.
     """
-    run_layout(ax)
+    panels: list[Any] = list(ax) if isinstance(ax, Sequence) else [ax]
+    run_layout(panels[0])
     size = font_size("small")
     span = max(places) - min(places) + 1
-    apart = pitch(ax, span) * (span - 1) / max(len(places) - 1, 1) if len(places) > 1 else 1e9
-    kept = names.spaced_by_weight(weights, apart, 1.25 * size)
-    labels = list(tokens)
-    if len(kept) < len(tokens):
-        labels = [position_name(place, tokens) for place in range(len(tokens))]
-    text, how = names.drawable([labels[place] for place in kept])
+    narrowest = min(pitch(panel, span) for panel in panels)
+    apart = narrowest * (span - 1) / max(len(places) - 1, 1) if len(places) > 1 else 1e9
+    kept, labels = _labels_that_fit(tokens, weights, positions, apart / (1.25 * size))
+    text, how = names.drawable(labels)
     nearest = min((right - left for left, right in pairwise(kept)), default=1)
     fits = names.width_of(text, size) + 0.5 * size < apart * nearest
     rotation: dict[str, Any] = {"rotation": 90}
@@ -162,17 +189,56 @@ def label_columns(
         rotation = {"rotation": 0}
     elif apart >= 1.7 * size:  # chosen: slanted lines do not overlap from there on
         rotation = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
-    _ = ax.set_xticks([places[place] for place in kept], text, fontsize=size, **rotation, **how)
-    ax.tick_params(axis="x", length=3 if ticks and len(kept) < len(tokens) else 0)
+    at = [places[place] for place in kept]
+    for panel in panels:
+        _ = panel.set_xticks(at, text, fontsize=size, **rotation, **how)
+        panel.tick_params(axis="x", length=3 if ticks and len(kept) < len(tokens) else 0)
 
 
-def label_layers(ax: Axes, labels: Sequence[str], places: Sequence[float]) -> None:
-    """Label rows with layers, as many as fit."""
+def label_rows(
+    ax: Axes,
+    tokens: Sequence[str],
+    *,
+    weights: Sequence[float],
+    positions: Sequence[int] | None = None,
+) -> None:
+    """Label rows 0, 1, … with names; if not all fit, as `label_columns` does."""
     size = font_size("small")
-    kept = names.thinned(len(labels), pitch(ax, len(labels), vertical=True), 1.15 * size)
+    run_layout(ax)
+    apart = pitch(ax, len(tokens), vertical=True)
+    kept, labels = _labels_that_fit(tokens, weights, positions, apart / (1.15 * size))
+    text, how = names.drawable(labels)
+    _ = ax.set_yticks(kept, text, fontsize=size, **how)
+    ax.tick_params(axis="y", length=3 if len(kept) < len(tokens) else 0)
+
+
+def _labels_that_fit(
+    tokens: Sequence[str],
+    weights: Sequence[float],
+    positions: Sequence[int] | None,
+    apart: float,
+) -> tuple[list[int], list[str]]:
+    """Return the places that are labelled, and their labels: with positions if not all are.
+
+    `apart` is the distance of places in lines of text.
+    """
+    kept = names.spaced_by_weight(weights, apart, 1.0)
+    shown = token_names(tokens)
+    if len(kept) == len(tokens):
+        return kept, list(shown)
+    numbers = range(len(tokens)) if positions is None else positions
+    return kept, [numbered(numbers[place], shown[place]) for place in kept]
+
+
+def label_layers(ax: Axes, labels: Sequence[str], *, horizontal: bool = False) -> None:
+    """Label rows 0, 1, … with layers, as many as fit; with `horizontal`, columns."""
+    size = font_size("small")
+    # Chosen by eye: a number takes about 1.8 times its height.
+    space = 1.8 * size if horizontal else 1.15 * size
+    kept = names.thinned(len(labels), pitch(ax, len(labels), vertical=not horizontal), space)
     text, how = names.drawable([labels[place] for place in kept])
-    _ = ax.set_yticks([places[place] for place in kept], text, fontsize=size, **how)
-    ax.tick_params(axis="y", length=0)
+    _ = (ax.set_xticks if horizontal else ax.set_yticks)(kept, text, fontsize=size, **how)
+    ax.tick_params(axis="x" if horizontal else "y", length=0)
 
 
 def label_integers(ax: Axes, numbers: Sequence[int]) -> None:

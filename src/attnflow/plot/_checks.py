@@ -1,5 +1,6 @@
 """Checks of arguments that several figures share."""
 
+from collections.abc import Iterable, Sequence
 from numbers import Real
 from typing import cast
 
@@ -19,9 +20,7 @@ def check_vmax(vmax: float) -> float:
     """Return the upper end of a colour or width scale, checked."""
     value = cast("object", vmax)
     if not isinstance(value, Real) or not 0 < float(value) < np.inf:
-        raise InputError(
-            f"vmax must be a number above 0, or None for the largest value drawn, got {vmax!r}"
-        )
+        raise InputError(f"vmax must be a number above 0, or None for the default, got {vmax!r}")
     return float(vmax)
 
 
@@ -34,13 +33,30 @@ def check_title(title: object, name: str = "title") -> None:
         )
 
 
-def query_index(token_attention: object, query: int | None) -> int:
-    """Return the index of a query among those computed; it is optional if there is only one."""
+def check_titles(titles: object, count: int, name: str = "titles") -> Sequence[str]:
+    """Return as many titles as there are panels or results, checked."""
+    given = isinstance(titles, Iterable) and not isinstance(titles, str)
+    texts = tuple(cast("Iterable[str]", titles)) if given else ()
+    if len(texts) != count:
+        raise InputError(f"{name}: expected {count} {name}, one for each, got {titles!r}")
+    for place, title in enumerate(texts):
+        check_title(title, f"{name}[{place}]")
+    return texts
+
+
+def check_token_attention(token_attention: object) -> TokenAttention:
+    """Return token attention, checked."""
     if not isinstance(token_attention, TokenAttention):
         raise InputError(
             f"expected a TokenAttention, got {type(token_attention).__name__}. Pass raw(x), "
             "rollout(x) or flow(x)"
         )
+    return token_attention
+
+
+def query_index(given: object, query: int | None) -> int:
+    """Return the index of a query among those computed; it is optional if there is only one."""
+    token_attention = check_token_attention(given)
     queries = token_attention.queries
     if query is None:
         if len(queries) > 1:

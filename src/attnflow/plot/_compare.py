@@ -6,13 +6,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+import numpy as np
+
+from attnflow._internal import checks
 from attnflow.errors import InputError
 from attnflow.methods import flow, raw, rollout
-from attnflow.plot import _axes, _heatmap
-from attnflow.plot._checks import check_title, query_index, require_matplotlib
-from attnflow.plot._graph import graph, rows_of, shares
-from attnflow.plot._heatmap import heatmap
+from attnflow.plot import _axes
+from attnflow.plot._checks import check_titles, query_index, require_matplotlib
+from attnflow.plot._graph import Scale, check_scale, graph, rows_of, shares
+from attnflow.plot._heatmap import heatmap, label_tokens
 from attnflow.plot._layered import MIN_ASPECT, label_lowest_row
+from attnflow.plot._palette import TITLES
 from attnflow.types import Attention, AttentionGraph, EncoderDecoderAttention, TokenAttention
 
 if TYPE_CHECKING:
@@ -23,6 +27,8 @@ def compare(
     *inputs: TokenAttention | Attention | EncoderDecoderAttention | AttentionGraph,
     view: Literal["graph", "heatmap"] = "graph",
     query: int | None = None,
+    without: Iterable[int] | int = (),
+    scale: Scale = "figure",
     titles: Sequence[str] | None = None,
     ax: Sequence[Axes] | None = None,
 ) -> tuple[Axes, ...]:
@@ -34,11 +40,18 @@ def compare(
         Token attention of several methods; or one attention or graph, whose raw attention, rollout
         and flow are computed.
     view
-        "graph" as in Figure 1 of the paper, with one scale of edge widths in all panels; "heatmap"
-        as in Figures 2 and 3, with one colour scale for each panel. Both draw rows as shares of
-        their sum, so that flow can be compared with the others; `plot.heatmap` draws flow itself.
+        "graph" as in Figure 1 of the paper, "heatmap" as in Figures 2 and 3, with one colour scale
+        for each panel. Both draw rows as shares of their sum, so that flow can be compared with the
+        others; `plot.heatmap` draws flow itself.
     query
         Position whose scores the heat maps show; a graph shows all.
+    without
+        Positions to exclude from one attention, such as attention sinks, as in `raw`, `rollout` and
+        `flow`. Raw attention is drawn without the residual connection, as it is of an attention;
+        that of `attention.graph(without=…)` has it.
+    scale
+        Of graphs, as in `plot.graph`: "figure" for one scale of widths in all panels, "layer" for a
+        scale in each layer of each panel.
     titles
         Titles of the panels; by default the names of the methods.
     ax
@@ -46,7 +59,8 @@ def compare(
 
     Notes
     -----
-    Flow of all pairs takes minutes for hundreds of tokens. Heat maps compute one query only.
+    Flow of all pairs takes minutes for hundreds of tokens. Heat maps compute one query only. Panels
+    of the same tokens have the same labels.
 
     Examples
     --------
@@ -61,50 +75,98 @@ def compare(
         raise InputError(f'view must be "graph" or "heatmap", got {view!r}')
     if view == "graph" and query is not None:
         raise InputError(f'query={query} needs view="heatmap": a graph shows all queries')
-    shown = _token_attention(inputs, query if view == "heatmap" else None)
-    panel_titles = _titles(titles, len(shown))
-    if view == "heatmap":
-        for one in shown:
-            _ = query_index(one, query)
-        # Rows that sum to one, as graphs draw them; unlike `normalized`, also infinite ones.
-        shown = tuple(
-            replace(one, scores=shares(one.scores), settings={**one.settings, "normalized": True})
-            for one in shown
-        )
-    columns = [rows_of(one).columns if view == "graph" else one.tokens for one in shown]
-    widest = max(columns, key=len)
-    n_layers = max(len(one.layers) for one in shown)
-    min_aspect = MIN_ASPECT if view == "graph" else 0.0
-    n_rows = n_layers + (view == "graph")
-    size = _axes.size_for(widest, n_rows, panels=len(shown), min_aspect=min_aspect)
-    panels = _axes.panels(ax, len(shown), size)
-    settings: dict[str, Any] = {"query": query}
-    if view == "graph":
-        # Any scale will do if all weights are zero.
-        settings = {"vmax": max(rows_of(one).largest for one in shown) or 1.0}
-    draw: Any = graph if view == "graph" else heatmap
-    for place, (one, panel, title) in enumerate(zip(shown, panels, panel_titles, strict=True)):
-        _ = draw(one, title=title, ax=panel, **settings)
-        same = panel.get_ylabel() == panels[0].get_ylabel() and one.layers == shown[0].layers
-        if place and same:  # a label that explains a star stays
+    by_layer = check_scale(scale) == "layer"
+    if by_layer and view == "heatmap":
+        raise InputError('scale="layer" needs view="graph": a heat map has one colour scale')
+    shown = _token_attention(inputs, query if view == "heatmap" else None, without)
+    panel_titles = None if titles is None else check_titles(titles, len(shown))
+    drawn = (
+        _graphs(shown, ax, by_layer=by_layer) if view == "graph" else _heatmaps(shown, query, ax)
+    )
+    for place, (panel, one) in enumerate(zip(drawn, shown, strict=True)):
+        title = TITLES[one.method] if panel_titles is None else panel_titles[place]
+        _axes.set_title(panel, title)
+        same = panel.get_ylabel() == drawn[0].get_ylabel() and one.layers == shown[0].layers
+        if place and same:  # a label that explains a mark stays
             _ = panel.set_ylabel("")
-    # Again: the space for names is known when all panels are drawn.
+    return drawn
+
+
+def _graphs(
+    shown: Sequence[TokenAttention], ax: Sequence[Axes] | None, *, by_layer: bool
+) -> tuple[Axes, ...]:
+    rows = [rows_of(one) for one in shown]
+    widest = max((one.columns for one in rows), key=len)
+    n_rows = 1 + max(len(one.layers) for one in shown)
+    size = _axes.size_for(widest, n_rows, panels=len(shown), min_aspect=MIN_ASPECT)
+    panels = _axes.panels(ax, len(shown), size)
+    # Any scale will do if all weights are zero.
+    top = max(one.top for one in rows) or 1.0
+    settings: Any = {"scale": "layer"} if by_layer else {"vmax": top}
     for one, panel in zip(shown, panels, strict=True):
-        if view == "graph":
-            rows = rows_of(one)
-            label_lowest_row(panel, rows.stack, rows.tokens, rows.sums)
-        else:
-            _heatmap.label_tokens(panel, one, query_index(one, query))
+        _ = graph(one, ax=panel, **settings)
+    # Again: the space for names is known when all panels are drawn.
+    for group in _alike([(one.tokens, one.stack.widest) for one in rows]):
+        first = rows[group[0]]
+        weights = _joint_weights([rows[place].sums for place in group])
+        label_lowest_row([panels[place] for place in group], first.stack, first.tokens, weights)
     return panels
 
 
-def _token_attention(inputs: tuple[Any, ...], query: int | None) -> tuple[TokenAttention, ...]:
+def _heatmaps(
+    shown: Sequence[TokenAttention], query: int | None, ax: Sequence[Axes] | None
+) -> tuple[Axes, ...]:
+    places = [query_index(one, query) for one in shown]
+    # Rows that sum to one, as graphs draw them; unlike `normalized`, also infinite ones.
+    shown = [
+        replace(one, scores=shares(one.scores), settings={**one.settings, "normalized": True})
+        for one in shown
+    ]
+    widest = max((one.tokens for one in shown), key=len)
+    n_layers = max(len(one.layers) for one in shown)
+    panels = _axes.panels(ax, len(shown), _axes.size_for(widest, n_layers, panels=len(shown)))
+    for one, panel in zip(shown, panels, strict=True):
+        _ = heatmap(one, query=query, ax=panel)
+    for group in _alike([one.tokens for one in shown]):
+        largest = [shown[place].scores[:, places[place]].max(axis=0) for place in group]
+        weights = _joint_weights(largest)
+        label_tokens([panels[place] for place in group], shown[group[0]].tokens, weights)
+    return panels
+
+
+def _alike(keys: Sequence[object]) -> list[list[int]]:
+    """Return the places of equal keys, group by group.
+
+    >>> _alike(["a", "b", "a"])
+    [[0, 2], [1]]
+    """
+    groups: dict[object, list[int]] = {}
+    for place, key in enumerate(keys):
+        groups.setdefault(key, []).append(place)
+    return list(groups.values())
+
+
+def _joint_weights(panels: Sequence[Any]) -> list[float]:
+    """Return for each column its largest weight in any panel, as a share of the panel's largest."""
+    each = [np.asarray(weights) / (max(weights) or 1.0) for weights in panels]
+    return np.max(each, axis=0).tolist()
+
+
+def _token_attention(
+    inputs: tuple[Any, ...], query: int | None, without: Iterable[int] | int
+) -> tuple[TokenAttention, ...]:
     """Return token attention, computed if one attention or graph was given."""
+    excluded = checks.as_ints(without, "without")
     if len(inputs) == 1 and isinstance(
         inputs[0], Attention | EncoderDecoderAttention | AttentionGraph
     ):
         x = cast("Attention", inputs[0])
-        return tuple(method(x, queries=query) for method in (raw, rollout, flow))
+        return tuple(method(x, queries=query, without=excluded) for method in (raw, rollout, flow))
+    if excluded:
+        raise InputError(
+            f"without={list(excluded)} needs one attention, whose scores are computed here. Pass "
+            "the attention, or compute scores with raw(x, without=…), rollout and flow"
+        )
     for one in inputs:
         if not isinstance(one, TokenAttention):
             raise InputError(
@@ -116,15 +178,3 @@ def _token_attention(inputs: tuple[Any, ...], query: int | None) -> tuple[TokenA
             "expected token attention of several methods, or one attention or graph, got nothing"
         )
     return inputs
-
-
-def _titles(titles: Sequence[str] | None, count: int) -> Sequence[str | None]:
-    if titles is None:
-        return [None] * count
-    value = cast("object", titles)
-    texts = () if isinstance(value, str) or not isinstance(value, Iterable) else tuple(titles)
-    if len(texts) != count:
-        raise InputError(f"titles: expected {count} titles, one for each panel, got {titles!r}")
-    for place, title in enumerate(texts):
-        check_title(title, f"titles[{place}]")
-    return texts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +14,14 @@ from attnflow.plot._checks import check_title, check_vmax
 from attnflow.plot._labels import layer_names
 from attnflow.plot._layered import MIN_ASPECT, Stack, draw_edges, draw_nodes, frame
 from attnflow.plot._palette import GREY, INK, TITLES, colour_of
+from attnflow.plot._scale import is_segmented, largest_other
 from attnflow.types import AttentionGraph, TokenAttention
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+# One scale of widths for all layers of a figure, or one for each layer.
+Scale: TypeAlias = Literal["figure", "layer"]
 
 _INPUT = "input"
 
@@ -25,6 +29,7 @@ _INPUT = "input"
 def graph(
     x: TokenAttention | AttentionGraph,
     *,
+    scale: Scale = "figure",
     vmax: float | None = None,
     title: str | None = None,
     ax: Axes | None = None,
@@ -41,9 +46,13 @@ def graph(
         Token attention, or an attention graph. Rows of token attention are drawn as shares of their
         sum, so that flow, whose rows sum to more than one, has the scale of the others; positions
         that were not computed have no edges. Unbounded edges of a graph are thin dotted lines.
+    scale
+        "figure" for one scale of widths in all layers, from 0; "layer" for a scale in each layer,
+        from its median weight up, which shows the pattern of layers whose weights are nearly equal.
     vmax
-        Weight of an edge of full width; by default the largest. `compare` uses one value for all
-        panels.
+        Weight of the widest edges, only with one scale. By default the largest weight but for
+        edges from a position to itself, which the residual connection adds to, and to attention
+        sinks, as in `heatmap`; these are not drawn wider. `compare` uses one value for all panels.
     title
         Title; by default the name of the method.
     ax
@@ -51,9 +60,9 @@ def graph(
 
     Notes
     -----
-    Edges below a fiftieth of the largest are left out, and at most the 20,000 largest are drawn. If
+    Edges below a fiftieth of the widest are left out, and at most the 20,000 largest are drawn. If
     not all names fit, the tokens with the largest sums are labelled. A star marks layers whose flow
-    is saturated, as in `heatmap`.
+    is saturated, and a dagger those where it is flat for every query drawn, see `flow`.
     Abnar & Zuidema (2020), https://doi.org/10.18653/v1/2020.acl-main.385
 
     Examples
@@ -67,15 +76,26 @@ def graph(
     'Attention rollout'
     """
     check_title(title)
+    by_layer = check_scale(scale, vmax) == "layer"
     rows = rows_of(x)
-    top = rows.largest if vmax is None else check_vmax(vmax)
+    matrices = rows.above_median() if by_layer else rows.matrices
+    top = 1.0 if by_layer else rows.top if vmax is None else check_vmax(vmax)
     ax = _axes.axes(ax, _axes.size_for(rows.columns, len(rows.layers), min_aspect=MIN_ASPECT))
     frame(ax, rows.stack, rows.tokens, rows.layers, weights=rows.sums)
-    _ = draw_edges(ax, rows.stack, rows.matrices, colour=rows.colour, vmax=top)
+    _ = draw_edges(ax, rows.stack, matrices, colour=rows.colour, vmax=top)
     _draw_unbounded(ax, rows)
     _ = draw_nodes(ax, rows.stack)
     _axes.set_title(ax, rows.title if title is None else title)
     return ax
+
+
+def check_scale(scale: object, vmax: float | None = None) -> Scale:
+    """Return the scale, checked; with a scale for each layer there is no `vmax`."""
+    if not isinstance(scale, str) or scale not in ("figure", "layer"):
+        raise InputError(f'scale must be "figure" or "layer", got {scale!r}')
+    if scale == "layer" and vmax is not None:
+        raise InputError(f'vmax={vmax} needs scale="figure": with "layer" each layer has its own')
+    return scale
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +109,7 @@ class Rows:
     layers: tuple[str, ...]  # labels of the rows
     colour: str
     title: str
+    positions: bool  # whether the nodes of all rows are the same positions
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -96,9 +117,31 @@ class Rows:
         return self.tokens + ("",) * (self.stack.widest - len(self.tokens))
 
     @property
-    def largest(self) -> float:
-        """The largest weight."""
-        return max(float(matrix.max()) for matrix in self.matrices)
+    def top(self) -> float:
+        """The weight of the widest edges: the largest but for own edges and sinks; 0 if none."""
+        return max(self._top(matrix) for matrix in self.matrices)
+
+    def above_median(self) -> list[NDArray[np.float64]]:
+        """Return the weights above the median of their layer, as shares of the widest edges'.
+
+        The median is that of all edges but own ones. A layer whose edges are equal has none above.
+        """
+        scaled: list[NDArray[np.float64]] = []
+        for matrix in self.matrices:
+            others = matrix[(matrix > 0) & ~self._own(matrix)]
+            median = float(np.median(others)) if others.size else 0.0
+            span = self._top(matrix) - median
+            # Chosen: smaller differences are rounding.
+            visible = span > 1e-6 * median
+            scaled.append(np.maximum(matrix - median, 0.0) / span if visible else 0.0 * matrix)
+        return scaled
+
+    def _own(self, matrix: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Return which edges are from a position to itself."""
+        return np.eye(*matrix.shape, dtype=np.bool_) & self.positions
+
+    def _top(self, matrix: NDArray[np.float64]) -> float:
+        return largest_other(matrix, self._own(matrix)) if matrix.any() else 0.0
 
     @property
     def sums(self) -> list[float]:
@@ -134,11 +177,12 @@ def _rows_of_graph(graph: AttentionGraph) -> Rows:
         layers=(_INPUT, *(str(layer) for layer in range(1, graph.n_layers + 1))),
         colour=INK,
         title="Attention graph",
+        positions=len(set(graph.sizes)) == 1,
     )
 
 
 def _rows_of_scores(token_attention: TokenAttention) -> Rows:
-    if token_attention.settings.get("segments", "tokens") != "tokens":
+    if is_segmented(token_attention):
         raise InputError(
             "the scores are of segments, which a graph of positions cannot show. Draw them with "
             'heatmap, or compute them with segments="tokens" or without groups'
@@ -162,6 +206,7 @@ def _rows_of_scores(token_attention: TokenAttention) -> Rows:
         layers=(lowest, *layer_names(token_attention)),
         colour=colour_of(token_attention.method),
         title=TITLES[token_attention.method],
+        positions=above == below,
     )
 
 

@@ -12,6 +12,7 @@ from attnflow.errors import InputError
 from attnflow.plot import _axes
 from attnflow.plot._checks import check_title, query_index
 from attnflow.plot._palette import TITLES
+from attnflow.plot._scale import largest_other
 from attnflow.types import TokenAttention
 
 if TYPE_CHECKING:
@@ -35,6 +36,9 @@ def image(
     ax: Axes | None = None,
 ) -> Axes:
     """Draw the scores of one position over the input image, patch by patch.
+
+    The scale of colours ends at the largest score but for the patch of the query itself and for
+    attention sinks, as in `heatmap`.
 
     Parameters
     ----------
@@ -82,8 +86,8 @@ def image(
     ax = _axes.axes(ax, (max(scale * width, 1.5), max(scale * height, 1.5) + 0.3))
     grey = {"cmap": "gray", "vmin": 0.0, "vmax": 1.0} if pixels.ndim == 2 else {}
     _ = ax.imshow(pixels, **grey)  # pyright: ignore[reportArgumentType]
-    finite = grid[np.isfinite(grid)]
-    top = float(finite.max(initial=0.0)) or 1.0
+    first = origin.grid.prefix if (origin := token_attention.origin) and origin.grid else 0
+    top = largest_other(grid.reshape(1, -1), np.arange(grid.size) == query - first)
     _ = ax.imshow(
         np.minimum(grid, top),
         cmap=_COLOUR_MAP,

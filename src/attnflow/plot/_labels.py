@@ -1,10 +1,10 @@
-"""Labels of figures: what scores measure, and which layers are saturated."""
+"""Labels of figures: what scores measure, and in which layers flow is saturated or flat."""
 
 from collections.abc import Sequence
 
 from attnflow.types import TokenAttention
 
-_STAR = "*"
+_SATURATED, _FLAT = "*", "\N{DAGGER}"
 
 
 def score_label(token_attention: TokenAttention) -> str:
@@ -25,8 +25,10 @@ def score_label(token_attention: TokenAttention) -> str:
     return f"share of {what}" if shares else what
 
 
-def layer_names(token_attention: TokenAttention) -> list[str]:
-    """Return the layer numbers from the lowest up, with a star at saturated layers.
+def layer_names(token_attention: TokenAttention, place: int | None = None) -> list[str]:
+    """Return the layer numbers from the lowest up, with marks where flow is saturated or flat.
+
+    A layer is marked as flat if the query at index `place` is, by default if all queries are.
 
     >>> import attnflow as af
     >>> marks = [True, False]
@@ -34,15 +36,17 @@ def layer_names(token_attention: TokenAttention) -> list[str]:
     >>> layer_names(t)
     ['1', '2*']
     """
-    pairs = sorted(zip(token_attention.layers, token_attention.saturated, strict=True))
-    return [f"{layer}{_STAR * saturated}" for layer, saturated in pairs]
+    flat = [bool(row.all() if place is None else row[place]) for row in token_attention.flat]
+    rows = sorted(zip(token_attention.layers, token_attention.saturated, flat, strict=True))
+    return [f"{layer}{_SATURATED * saturated}{_FLAT * even}" for layer, saturated, even in rows]
 
 
 def layer_label(names: Sequence[str]) -> str:
-    """Return the axis label for such names; it explains the star if there is one.
+    """Return the axis label for such names; it explains the marks that there are.
 
     >>> layer_label(["1", "2"]), layer_label(["1", "2*"])
     ('layer', 'layer (* saturated)')
     """
-    starred = any(name.endswith(_STAR) for name in names)
-    return f"layer ({_STAR} saturated)" if starred else "layer"
+    marks = ((_SATURATED, "saturated"), (_FLAT, "flat"))
+    meanings = [f"{mark} {word}" for mark, word in marks if any(mark in name for name in names)]
+    return f"layer ({', '.join(meanings)})" if meanings else "layer"

@@ -80,7 +80,7 @@ def draw_edges(
     """Draw edges as wide and opaque as their weights, the largest on top.
 
     `matrices[r]` (above, below) are the weights of the edges from row r + 1 to row r. `vmax` is the
-    weight of an edge of full width.
+    weight of an edge of full width; larger ones are as wide.
     """
     from matplotlib.collections import LineCollection
     from matplotlib.colors import to_rgb
@@ -134,7 +134,7 @@ def frame(
     ax.spines[:].set_visible(False)
     _ = ax.set_xlim(-0.6, stack.widest - 0.4)
     _ = ax.set_ylim(-0.3, len(stack.sizes) - 0.7)
-    _axes.label_layers(ax, layers, [float(row) for row in range(len(layers))])
+    _axes.label_layers(ax, layers)
     _ = ax.set_ylabel(layer_label(layers), fontsize=_axes.font_size("small"))
     label_lowest_row(ax, stack, tokens, weights)
     ax.tick_params(colors=INK)
@@ -142,7 +142,7 @@ def frame(
 
 
 def label_lowest_row(
-    ax: Axes, stack: Stack, tokens: Sequence[str], weights: Sequence[float]
+    ax: Axes | Sequence[Axes], stack: Stack, tokens: Sequence[str], weights: Sequence[float]
 ) -> None:
     """Label the lowest row; if not all names fit, the nodes with the largest `weights`."""
     columns: list[float] = stack.columns(0).tolist()

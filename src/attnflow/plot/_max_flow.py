@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnflow._internal.display import one_line
+from attnflow._internal.display import one_line, token_names
 from attnflow.errors import InputError
 from attnflow.maxflow import MaxFlow
 from attnflow.plot import _axes
@@ -214,7 +214,7 @@ def _check_same_graph(result: MaxFlow, matrices: Sequence[NDArray[Any]], onto: i
 
 def _node_name(graph: AttentionGraph, layer: int, position: int) -> str:
     """Return the name of a node, or its position if it has none."""
-    name = short(graph.names(layer)[position])
+    name = short(token_names(graph.names(layer))[position])
     return f"position {position}" if name in ("", str(position)) else name
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnflow._internal import checks
+from attnflow._internal.display import token_names
 from attnflow.errors import InputError
 from attnflow.plot import _axes
 from attnflow.plot import _names as names
@@ -145,9 +146,11 @@ def _pairs(
 def _positions(token_attention: TokenAttention, candidate: Candidate) -> tuple[int, ...]:
     count = len(token_attention.tokens)
     if isinstance(candidate, str):
-        found = [place for place, token in enumerate(token_attention.tokens) if token == candidate]
+        names = token_names(token_attention.tokens)
+        pairs = enumerate(zip(token_attention.tokens, names, strict=True))
+        found = [place for place, both in pairs if candidate in both]
         if len(found) != 1:
-            listed = " ".join(token_attention.tokens[:30])
+            listed = " ".join(names[:30])
             often = "is not among" if not found else f"is at positions {found} of"
             raise InputError(
                 f"candidate {candidate!r} {often} the tokens ({listed}). Pass name → position, or "
@@ -225,7 +228,7 @@ def _draw_scores(
     top = float(np.nanmax(finite, initial=0.0)) or 1.0
     _ = ax.set_xlim(-0.05 * top, 1.08 * top)
     _ = ax.set_ylim(-0.6, len(layers) - 0.4)
-    _axes.label_layers(ax, [str(layer) for layer in layers], rows.tolist())
+    _axes.label_layers(ax, [str(layer) for layer in layers])
     small = _axes.font_size("small")
     _ = ax.set_ylabel("layer" if labelled else "", fontsize=small)
     _ = ax.set_xlabel(score_label(token_attention), fontsize=small)

@@ -6,9 +6,10 @@ from html import escape
 
 import numpy as np
 
-from attnflow._internal.display import position_name, printable
+from attnflow._internal.display import position_name, token_names
 from attnflow.plot._checks import query_index
 from attnflow.plot._palette import TITLES, colour_of, hex_colour, ink_on, tint
+from attnflow.plot._scale import is_segmented, largest_other, own_column
 from attnflow.types import TokenAttention
 
 _RESET = "\x1b[0m"
@@ -28,20 +29,23 @@ class ColouredText:
         Background of the largest score, as #RRGGBB; white is 0.
     caption
         Caption, for example what the scores are.
+    vmax
+        Score of the full colour; larger ones have it too. By default the largest.
     """
 
     tokens: tuple[str, ...]
     scores: tuple[float, ...]
     colour: str
     caption: str
+    vmax: float | None = None
 
     def to_html(self) -> str:
         """Return one HTML element with inline colours; names of tokens are escaped."""
         spans = " ".join(
             f'<span style="background:{hex_colour(behind)};color:{hex_colour(ink_on(behind))};'
             f'padding:0.1em 0.25em;border-radius:0.2em" title="{score:.4g}">'
-            f"{escape(printable(token))}</span>"
-            for token, score, behind in self._coloured()
+            f"{escape(name)}</span>"
+            for name, score, behind in self._coloured()
         )
         return (
             '<figure style="margin:0.5em 0"><figcaption style="font-size:smaller;opacity:0.8">'
@@ -57,21 +61,21 @@ class ColouredText:
         if colour is None:
             colour = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
         if not colour:
-            pairs = zip(self.tokens, self.scores, strict=True)
-            words = [f"{printable(token)}[{score:.2f}]" for token, score in pairs]
+            pairs = zip(token_names(self.tokens), self.scores, strict=True)
+            words = [f"{name}[{score:.2f}]" for name, score in pairs]
         else:
             words = [
-                f"{_ansi(48, behind)}{_ansi(38, ink_on(behind))} {printable(token)} {_RESET}"
-                for token, _, behind in self._coloured()
+                f"{_ansi(48, behind)}{_ansi(38, ink_on(behind))} {name} {_RESET}"
+                for name, _, behind in self._coloured()
             ]
         return f"{self.caption}\n{' '.join(words)}"
 
     def _coloured(self) -> list[tuple[str, float, tuple[int, int, int]]]:
         finite = [score for score in self.scores if np.isfinite(score)]
-        top = max(finite, default=0.0) or 1.0
+        top = self.vmax or max(finite, default=0.0) or 1.0
         return [
-            (token, score, tint(self.colour, score / top))
-            for token, score in zip(self.tokens, self.scores, strict=True)
+            (name, score, tint(self.colour, score / top))
+            for name, score in zip(token_names(self.tokens), self.scores, strict=True)
         ]
 
     def _repr_html_(self) -> str:
@@ -86,8 +90,9 @@ def text(
 ) -> ColouredText:
     """Return the tokens with background colours that show the scores of one position.
 
-    The full colour is the largest score of the row, white is 0. Notebooks show the result;
-    `to_html` and `to_terminal` return it as text. Needs no matplotlib.
+    White is 0. The full colour is the largest score but for what the query has of itself and for
+    attention sinks, as in `heatmap`; these have it too. Notebooks show the result; `to_html` and
+    `to_terminal` return it as text. Needs no matplotlib.
 
     Parameters
     ----------
@@ -112,12 +117,16 @@ def text(
     chosen = max(token_attention.layers) if layer is None else layer
     scores = token_attention.row(chosen, position)
     # Names of segments, or of nodes of another layer, are not those of positions.
-    named = token_attention.settings.get("segments", "tokens") == "tokens"
-    named = named and token_attention.settings.get("onto", 0) == 0
-    where = position_name(position, token_attention.tokens if named else ())
-    caption = f"{TITLES[token_attention.method]}, layer {chosen}, from {printable(where)}"
+    named = token_attention.settings.get("onto", 0) == 0 and not is_segmented(token_attention)
+    where = position_name(position, token_names(token_attention.tokens) if named else ())
+    flat = token_attention.flat[token_attention.layers.index(chosen), place]
+    caption = f"{TITLES[token_attention.method]}, layer {chosen}, from {where}"
     return ColouredText(
-        token_attention.tokens, tuple(scores.tolist()), colour_of(token_attention.method), caption
+        token_attention.tokens,
+        tuple(scores.tolist()),
+        colour_of(token_attention.method),
+        f"{caption}, flat" if flat else caption,
+        vmax=largest_other(scores[None], own_column(token_attention, position)),
     )
 
 

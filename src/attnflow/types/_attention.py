@@ -178,12 +178,12 @@ class Attention(StoredRecord):
         settings = edge_settings(
             heads, residual, discard_ratio, without, n_tokens=self.n_tokens, averaged=self.averaged
         )
-        fused = [settings.edges(w, f"layer {l}") for l, w in enumerate(self.weights, start=1)]
+        fused = settings.edges(self.weights, "layer {}")
         tops = None
         if head is not None:
             head = self._check_head(head)
-            single = enumerate(self.weights[:, head : head + 1], start=1)
-            tops = [settings.edges(w, f"layer {l}, head {head}") for l, w in single]
+            single = self.weights[:, head : head + 1]
+            tops = settings.edges(single, f"layer {{}}, head {head}")
         return AttentionGraph(
             fused,
             self.tokens,

@@ -11,6 +11,8 @@ from attnflow._internal import checks
 from attnflow.errors import InputError
 
 Fusion: TypeAlias = Literal["mean", "max", "min"]
+# Weights that are fused at once: few calls for a short text, little memory for a long one. Chosen.
+_BLOCK = 2**16
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,49 +38,59 @@ class EdgeSettings:
         }
         return settings | ({"without": self.without} if self.without else {})
 
-    def edges(self, heads: checks.Floats, name: str) -> NDArray[np.float64]:
-        """Return edge weights (query, key) of self-attention from heads (head, query, key).
+    def edges(self, weights: checks.Floats, name: str) -> list[NDArray[np.float64]]:
+        """Return edge weights (query, key) of each layer of self-attention.
 
-        `name` is the name of the layer in errors. Takes three passes; discarding sorts the weights.
+        `weights` are (layer, head, query, key); `name` is the name of a layer in errors, with a
+        place for its number. Takes three passes; discarding sorts the weights.
 
         >>> settings = EdgeSettings(heads="min", residual=0.5, discard_ratio=0.0, without=())
         >>> heads = np.array([[[0.5, 0.5], [0.0, 1.0]], [[0.5, 0.5], [0.5, 0.5]]])
-        >>> settings.edges(heads, "layer 1")
-        array([[0.75, 0.25],
-               [0.  , 1.  ]])
+        >>> settings.edges(heads[None], "layer {}")
+        [array([[0.75, 0.25],
+               [0.  , 1.  ]])]
         """
-        weights, empty = self.shares(heads, name)
-        weights[empty, empty] = 1.0
-        weights *= 1 - self.residual
-        weights.flat[:: len(weights) + 1] += self.residual
-        weights.setflags(write=False)  # so that the graph does not copy it
-        return weights
+        found: list[NDArray[np.float64]] = []
+        n_tokens, step = weights.shape[-1], max(1, _BLOCK // weights[0].size)
+        for start in range(0, len(weights), step):
+            block, (layers, empty) = self.shares(weights[start : start + step], name, start + 1)
+            block[layers, empty, empty] = 1.0
+            block *= 1 - self.residual
+            block.reshape(len(block), -1)[:, :: n_tokens + 1] += self.residual  # the diagonals
+            found += [layer.copy() for layer in block]
+        for layer in found:
+            layer.setflags(write=False)  # so that the graph does not copy it
+        return found
 
     def shares(
-        self, heads: checks.Floats, name: str
-    ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-        """Return W (query, key) and the queries without any weight left.
+        self, weights: checks.Floats, name: str, first: int
+    ) -> tuple[NDArray[np.float64], tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        """Return W (layer, query, key), and layers and queries without any weight left.
 
-        Rows sum to one, those of queries without weight to zero.
+        Rows sum to one, those of queries without weight to zero. `first` is the number of the first
+        layer, for errors.
         """
-        fused = {
-            "mean": lambda: heads.mean(axis=0, dtype=np.float64),
-            "max": lambda: heads.max(axis=0).astype(np.float64),
-            "min": lambda: heads.min(axis=0).astype(np.float64),
-        }[self.heads]()
-        if self.heads == "min" and not (some := fused.any(axis=1)).all():
+        # Functions, since the methods of arrays take longer than the work on a short text.
+        reduce = {"mean": np.add, "max": np.maximum, "min": np.minimum}[self.heads].reduce
+        fused = reduce(weights, axis=1, dtype=np.float64)
+        if self.heads == "mean":
+            fused /= weights.shape[1]
+        if self.heads == "min" and not (some := fused.any(axis=2)).all():
+            layer, query = np.argwhere(~some)[0]
             raise InputError(
-                f"{name}, query {np.argmin(some)}: the minimum over heads is zero for every key. "
-                'Use heads="mean" or heads="max"'
+                f"{name.format(first + layer)}, query {query}: the minimum over heads is zero for "
+                'every key. Use heads="mean" or heads="max"'
             )
-        fused[:, list(self.without)] = 0.0
+        if self.without:
+            fused[:, :, list(self.without)] = 0.0
         if self.discard_ratio:
-            _discard(fused, self.discard_ratio)
-        sums = fused.sum(axis=1, keepdims=True)
-        empty = np.flatnonzero(sums == 0)
-        sums[empty] = 1.0
+            for layer in fused:
+                _discard(layer, self.discard_ratio)
+        sums = np.add.reduce(fused, axis=2, keepdims=True)
+        layers, empty, _ = np.nonzero(sums == 0)
+        sums[layers, empty] = 1.0
         fused /= sums  # not multiplied by 1 / sums, which overflows for tiny sums
-        return fused, empty
+        return fused, (layers, empty)
 
 
 def edge_settings(
@@ -119,17 +131,19 @@ def encoder_decoder_edges(
     targets = tuple(j - n_source for j in settings.without if j >= n_source)
     to_source, to_target = replace(settings, without=sources), replace(settings, without=targets)
     layers: list[NDArray[np.float64]] = []
-    for number, heads in enumerate(encoder, start=1):
+    for edges in to_source.edges(encoder, "encoder layer {}"):
         layers.append(_identity(n_source + n_target))
-        layers[-1][:n_source, :n_source] = to_source.edges(heads, f"encoder layer {number}")
-    for number, (own, across) in enumerate(zip(decoder, cross, strict=True), start=1):
+        layers[-1][:n_source, :n_source] = edges
+    for number, edges in enumerate(to_target.edges(decoder, "decoder layer {}")):
         layers.append(_identity(n_source + n_target))
-        layers[-1][n_source:, n_source:] = to_target.edges(own, f"decoder layer {number}")
-        shares, empty = to_source.shares(across, f"decoder layer {number}, cross-attention")
+        layers[-1][n_source:, n_source:] = edges
+        shares, (_, empty) = to_source.shares(
+            cross[number : number + 1], "decoder layer {}, cross-attention", number + 1
+        )
         itself = np.full(n_target, settings.residual)
         itself[empty] = 1.0
         layers.append(_identity(n_source + n_target))
-        layers[-1][n_source:, :n_source] = (1 - settings.residual) * shares
+        layers[-1][n_source:, :n_source] = (1 - settings.residual) * shares[0]
         layers[-1][n_source:, n_source:] = np.diag(itself)
     for layer in layers:
         layer.setflags(write=False)  # so that the graph does not copy it

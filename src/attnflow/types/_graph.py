@@ -59,6 +59,7 @@ class AttentionGraph(StoredRecord):
     tops: tuple[checks.Floats, ...] | None
     settings: Settings
     origin: Origin | None
+    _sizes: tuple[int, ...] = field(init=False)
     _bounded: bool = field(init=False)  # whether all weights are finite
 
     _REQUIRED = ("layer_1",)
@@ -91,6 +92,7 @@ class AttentionGraph(StoredRecord):
             tops=heads,
             settings=freeze_settings(settings),
             origin=check_origin(origin, matrices[0].shape[1]),
+            _sizes=(matrices[0].shape[1], *(matrix.shape[0] for matrix in matrices)),
             _bounded=all(matrix.max() < np.inf for matrix in (*matrices, *(heads or ()))),
         )
 
@@ -102,7 +104,7 @@ class AttentionGraph(StoredRecord):
     @property
     def sizes(self) -> tuple[int, ...]:
         """The number of nodes of layers 0, 1, …, L."""
-        return (self.layers[0].shape[1], *(matrix.shape[0] for matrix in self.layers))
+        return self._sizes
 
     def names(self, layer: int) -> tuple[str, ...]:
         """Return the names of the nodes of layer 0…L.

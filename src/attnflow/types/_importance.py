@@ -3,12 +3,14 @@
 import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Self, cast
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from attnflow._internal import checks
+from attnflow._internal.columns import Columns, as_frame, write_csv
+from attnflow._internal.files import PathLike
 from attnflow._internal.html_table import value_table
 from attnflow._internal.settings import Settings, freeze_settings
 from attnflow.errors import InputError
@@ -116,6 +118,26 @@ class Importance(StoredRecord):
             settings={**self.settings, "words": "sum"},
             origin=read.origin,
         )
+
+    def to_frame(self) -> Any:
+        """Return the values as a pandas DataFrame, one row for each token; needs pandas.
+
+        Columns are `position`, `token` and `score`.
+
+        >>> print(Importance([0.25, 0.5], ["the", "key"], "blank_out").to_frame())
+           position token  score
+        0         0   the   0.25
+        1         1   key   0.50
+        """
+        return as_frame(self._columns())
+
+    def to_csv(self, path: PathLike) -> None:
+        """Write the values to a .csv file with the columns of `to_frame`; needs no pandas."""
+        write_csv(path, self._columns())
+
+    def _columns(self) -> Columns:
+        positions = np.arange(len(self.tokens))
+        return {"position": positions, "token": list(self.tokens), "score": self.values}
 
     def __repr__(self) -> str:
         return f"Importance({self.method!r}, tokens={len(self.tokens)})"

@@ -11,7 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from attnflow._internal import checks
-from attnflow._internal.columns import Columns, check_table_path, nan_to_none, write_columns
+from attnflow._internal.columns import (
+    Columns,
+    as_frame,
+    check_table_path,
+    nan_to_none,
+    write_columns,
+    write_csv,
+)
 from attnflow._internal.display import format_number, markdown_table
 from attnflow._internal.files import PathLike, atomic_file
 from attnflow._internal.html_table import html_table
@@ -173,6 +180,45 @@ class LayerTable(Record):
         columns |= {name: nan_to_none(values) for name, values in self.per_text.items()}
         write_columns(sentences, columns)
         return sentences
+
+    def to_frame(self) -> Any:
+        """Return all numbers as a pandas DataFrame, one row for each text, row and layer.
+
+        Columns are `row`, `layer` (missing for the rows of `per_text`), `text_index`, `text` and
+        `value` (NaN if undefined). Texts have numbers because they may be equal. Needs pandas.
+
+        >>> t = LayerTable([[[0.2]], [[0.4]]], ["raw"], [1], ["a b", "c d"])
+        >>> print(t.to_frame())
+           row  layer  text_index text  value
+        0  raw      1           0  a b    0.2
+        1  raw      1           1  c d    0.4
+        """
+        columns = self._columns()
+        return as_frame({**columns, "value": np.array(columns["value"], dtype=np.float64)})
+
+    def to_csv(self, path: PathLike) -> None:
+        """Write all numbers to a .csv file with the columns of `to_frame`; needs no pandas.
+
+        An undefined number is an empty cell. `save` writes means and standard deviations.
+        """
+        write_csv(path, self._columns())
+
+    def _columns(self) -> Columns:
+        """Return one line for each text, row and layer; None is an undefined number."""
+        lines = [
+            (name, layer, self.values[:, i, j])
+            for i, name in enumerate(self.rows)
+            for j, layer in enumerate(self.layers)
+        ]
+        lines += [(name, None, values) for name, values in self.per_text.items()]
+        n_texts = len(self.texts)
+        return {
+            "row": [name for name, _, _ in lines for _ in range(n_texts)],
+            "layer": [layer for _, layer, _ in lines for _ in range(n_texts)],
+            "text_index": list(range(n_texts)) * len(lines),
+            "text": list(self.texts) * len(lines),
+            "value": [value for _, _, values in lines for value in nan_to_none(values)],
+        }
 
     def __repr__(self) -> str:
         return f"LayerTable(texts={len(self.texts)}, rows={self.rows}, layers={self.layers})"

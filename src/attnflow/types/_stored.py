@@ -28,7 +28,8 @@ class StoredRecord(Record):
     """Record that `save` writes to a file, one array or string for each field.
 
     `settings` and `origin` are JSON. A tuple of arrays such as `layers` is stored as `layer_1`,
-    `layer_2`, …. A field that is None is left out, and so is `averaged` if it is False.
+    `layer_2`, …. A field that is None is left out, and so are `averaged` and `flat` if all is
+    False.
     """
 
     __slots__ = ()
@@ -41,7 +42,7 @@ class StoredRecord(Record):
         """Write all fields to a .npz or .safetensors file; the suffix chooses the format."""
         stored: dict[str, storage.Stored] = {}
         for name, value in self._fields().items():
-            if value is None or (name == "averaged" and not value):
+            if value is None or (name in ("averaged", "flat") and not np.any(value)):
                 continue
             if f"{name[:-1]}_*" in self._OPTIONAL:
                 stored |= {f"{name[:-1]}_{i}": array for i, array in enumerate(value, start=1)}

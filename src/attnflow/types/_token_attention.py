@@ -3,13 +3,15 @@
 import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal, Self, TypeAlias, cast, get_args
+from typing import Any, Literal, Self, TypeAlias, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from attnflow._internal import checks, words
-from attnflow._internal.display import position_name
+from attnflow._internal.columns import Columns, as_frame, write_csv
+from attnflow._internal.display import position_name, token_names
+from attnflow._internal.files import PathLike
 from attnflow._internal.html_table import score_table
 from attnflow._internal.settings import Settings, freeze_settings
 from attnflow.errors import InputError
@@ -47,6 +49,9 @@ class TokenAttention(StoredRecord):
         all False.
     origin
         Text or image that the tokens come from, if known.
+    flat
+        Booleans (layer, query), stored as read-only: whether all tokens but the query's own have
+        nearly one score of flow, as `flow` defines it. By default all False.
 
     Examples
     --------
@@ -66,9 +71,10 @@ class TokenAttention(StoredRecord):
     settings: Settings
     saturated: tuple[bool, ...]
     origin: Origin | None
+    flat: NDArray[np.bool_]
 
     _REQUIRED = ("scores", "tokens", "layers", "queries", "method", "settings", "saturated")
-    _OPTIONAL = ("origin",)
+    _OPTIONAL = ("origin", "flat")
 
     def __init__(
         self,
@@ -80,6 +86,7 @@ class TokenAttention(StoredRecord):
         settings: Settings | None = None,
         saturated: Iterable[bool] | None = None,
         origin: Origin | None = None,
+        flat: ArrayLike | None = None,
     ) -> None:
         array = checks.as_floats(scores, "scores").astype(np.float64, copy=False)
         if array.ndim != 3 or 0 in array.shape:
@@ -115,6 +122,7 @@ class TokenAttention(StoredRecord):
             settings=freeze_settings(settings),
             saturated=flags,
             origin=check_origin(origin, array.shape[2]),
+            flat=_flags(flat, array.shape[:2]),
         )
 
     def normalized(self) -> Self:
@@ -196,17 +204,21 @@ class TokenAttention(StoredRecord):
                 "Compute them with onto=0"
             )
         read = read_words(self.tokens, text, self.origin)
-        scores, indices = words.merge_scores(
-            self.scores, self.queries, read.words, reduction=queries
-        )
+        rows = words.query_rows(self.queries, read.words, queries)
+        scores = words.merge_scores(self.scores, [*rows.values()], read.words)
         scores.setflags(write=False)
+        made: dict[str, object] = {**self.settings, "words": queries}
+        if isinstance(n_source := made.get("source_tokens"), int):
+            made["source_tokens"] = sum(word.pieces[0] < n_source for word in read.words)
+        flat = np.stack([self.flat[:, row].all(axis=1) for row in rows.values()], axis=1)
         return dataclasses.replace(
             self,
             scores=scores,
             tokens=read.names,
-            queries=indices,
-            settings={**self.settings, "words": queries},
+            queries=tuple(rows),
+            settings=made,
             origin=read.origin,
+            flat=flat,
         )
 
     def to_grid(self, query: int = 0) -> NDArray[np.float64]:
@@ -236,6 +248,34 @@ class TokenAttention(StoredRecord):
         patches = self.scores[:, index, grid.prefix : grid.prefix + grid.size]
         return patches.reshape(len(self.layers), grid.rows, grid.columns)
 
+    def to_frame(self) -> Any:
+        """Return the scores as a pandas DataFrame, one row for each score.
+
+        Columns are `layer`, `query`, `position`, `token` and `score`. `query` and `position` are
+        numbers, because several tokens may have one name. Needs pandas.
+
+        >>> t = TokenAttention([[[0.25, 0.75]]], ["the", "key"], [6], [0], "rollout")
+        >>> print(t.to_frame())
+           layer  query  position token  score
+        0      6      0         0   the   0.25
+        1      6      0         1   key   0.75
+        """
+        return as_frame(self._columns())
+
+    def to_csv(self, path: PathLike) -> None:
+        """Write the scores to a .csv file with the columns of `to_frame`; needs no pandas."""
+        write_csv(path, self._columns())
+
+    def _columns(self) -> Columns:
+        layer, query, position = np.indices(self.scores.shape).reshape(3, -1)
+        return {
+            "layer": np.array(self.layers)[layer],
+            "query": np.array(self.queries)[query],
+            "position": position,
+            "token": list(self.tokens) * (len(self.layers) * len(self.queries)),
+            "score": self.scores.ravel(),
+        }
+
     def __repr__(self) -> str:
         layers, queries, tokens = self.scores.shape
         return (
@@ -248,13 +288,15 @@ class TokenAttention(StoredRecord):
         # the layer may have another size, which is not known here.
         same = self.queries == tuple(range(len(self.tokens))) and self.settings.get("onto", 0) == 0
         names = self.tokens if same and not self._segmented else ()
-        queries = [position_name(query, names) for query in self.queries]
+        queries = [position_name(query, token_names(names)) for query in self.queries]
         caption = f"{self!r}, layer {self.layers[-1]}"
         several = len(self.queries) > 1  # for a single query see `flow`
         if self.saturated[-1]:
             caption += ", saturated" if several else ", scores at their ceiling"
         elif self.method == "flow" and several:
             caption += ", not saturated"
+        if count := int(self.flat[-1].sum()):
+            caption += f", flat for {count} of {len(self.queries)} queries" if several else ", flat"
         return score_table(caption, self.tokens, queries, self.scores[-1])
 
     @property
@@ -280,3 +322,13 @@ def _as_bools(saturated: object, count: int) -> tuple[bool, ...]:
     if array.dtype.kind != "b" or array.ndim != 1:
         raise InputError(f"saturated must be one bool per layer, got {saturated!r}")
     return tuple(array.tolist())
+
+
+def _flags(flat: object, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    array = np.zeros(shape, dtype=np.bool_) if flat is None else np.asarray(flat)
+    if array.dtype.kind != "b" or array.shape != shape:
+        raise InputError(
+            f"flat: expected booleans of shape {shape} (layer, query), got {array.dtype} of shape "
+            f"{array.shape}"
+        )
+    return checks.as_read_only(array)

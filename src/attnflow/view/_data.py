@@ -4,7 +4,8 @@ The fields, which the page's script reads (`page/src`):
 
     version                number of this format
     title, text            headings; text is null where it is not known
-    tokens, sizes          names of the input's positions; nodes of layers 0, 1, …, L
+    tokens                 names of the input's positions, as people write them
+    sizes                  nodes of layers 0, 1, …, L
     names                  of every layer's nodes, where they differ from the tokens
     causal                 whether positions see earlier ones only
     words, spans           word level: names and pieces; characters of each token, in UTF-16 units
@@ -12,7 +13,7 @@ The fields, which the page's script reads (`page/src`):
     attention              {mean (L, n, n), heads (L, H, n, n) or null, residual}: fused weights
                            without the residual, which the page adds
     graph                  one matrix for each layer, where only a graph is known
-    scores                 [{method, layers, queries, values, saturated, settings}]
+    scores                 [{method, layers, queries, values, saturated, flat, settings}]
     other_edges            [{edges, attention, graph, scores}]: other edge weights of the same
                            input; the page switches between them
     importance, prediction importance of tokens; prediction of the model
@@ -27,6 +28,7 @@ from dataclasses import replace
 from typing import Any, Literal, TypedDict, cast
 
 from attnflow._internal.checks import Floats, Progress
+from attnflow._internal.display import label_names, token_names
 from attnflow._internal.settings import thaw_settings
 from attnflow.errors import InputError
 from attnflow.importance import Importance, Prediction
@@ -106,7 +108,7 @@ def page_data(
         "version": VERSION,
         "title": _title(title),
         **text_parts(found.tokens, found.origin if found.to_tokens else None),
-        "tokens": list(found.tokens),
+        "tokens": list(token_names(found.tokens)),
         "sizes": list(found.sizes),
         "names": _names(found),
         "causal": found.causal,
@@ -134,7 +136,7 @@ def _names(found: Content) -> list[list[str]] | None:
     alike = [size == len(found.tokens) and found.named for size in found.sizes[1:]]
     if all(alike):
         return None
-    tokens = list(found.tokens)
+    tokens = list(token_names(found.tokens))
     above = zip(found.sizes[1:], alike, strict=True)
     return [tokens, *(tokens if same else list(map(str, range(n))) for n, same in above)]
 
@@ -201,6 +203,7 @@ def _scores(scores: TokenAttention) -> dict[str, Any]:
         "queries": list(scores.queries),
         "values": as_floats(scores.scores),
         "saturated": list(scores.saturated),
+        "flat": scores.flat.tolist(),
         "settings": thaw_settings(scores.settings),
     }
 
@@ -208,8 +211,9 @@ def _scores(scores: TokenAttention) -> dict[str, Any]:
 def _prediction(prediction: Prediction | None) -> dict[str, Any] | None:
     if prediction is None:
         return None
+    names = label_names(prediction.probabilities)
     return {
-        "label": prediction.label,
-        "probabilities": dict(prediction.probabilities),
+        "label": names[prediction.label],
+        "probabilities": {names[label]: p for label, p in prediction.probabilities.items()},
         "position": prediction.position,
     }

@@ -15,8 +15,7 @@ from safetensors.torch import load_file, save_file
 
 from attnflow import InputError
 from attnflow.paper import Recipe, TrainingResult, generated_splits, train
-from attnflow.paper.training._checkpoint import _digest
-from attnflow.paper.training._folder import locked_folder
+from attnflow.paper.runs import digest, locked_folder
 
 Refuse = Callable[..., None]
 CHECKPOINT = "checkpoint.safetensors"
@@ -55,7 +54,7 @@ def _rewrite(path: Path, tensors: dict[str, torch.Tensor], **changes: Any) -> No
     with safe_open(path, framework="pt") as file:
         info = json.loads(file.metadata()["info"]) | changes
     text = json.dumps(info)
-    save_file(tensors, path, metadata={"info": text, "sha256": _digest(text, tensors)})
+    save_file(tensors, path, metadata={"info": text, "sha256": digest(text, tensors)})
 
 
 # ---- other runs -----------------------------------------------------------------------------
@@ -149,7 +148,7 @@ def test_wrong_types_are_refused(copy: Path, refuse: Refuse, changes: dict[str, 
 @pytest.mark.parametrize("text", ["{}", "[]", "3", "[" * 10_000])
 def test_other_json_is_refused(copy: Path, refuse: Refuse, text: str) -> None:
     tensors = load_file(copy)
-    save_file(tensors, copy, metadata={"info": text, "sha256": _digest(text, tensors)})
+    save_file(tensors, copy, metadata={"info": text, "sha256": digest(text, tensors)})
     refuse(copy.parent, "not a checkpoint of this version of attnflow")
 
 

@@ -26,7 +26,13 @@ from attnflow.paper import (
 )
 from attnflow.paper.model import VerbNumberModel
 from attnflow.paper.training._dataset import TrainingData, batches
-from attnflow.paper.training._loop import TrainingModel, _regularization, new_state, run_epoch
+from attnflow.paper.training._loop import (
+    TrainingModel,
+    _Dropout,
+    _regularization,
+    new_state,
+    run_epoch,
+)
 
 Run = Callable[..., TrainingResult]
 STUDENT = Recipe(epochs=2, batch_size=32, warmup_steps=5, mix=Mix(generated=20))
@@ -80,6 +86,25 @@ def test_dropout_and_penalty_rise_over_the_given_share_of_steps(data: TrainingDa
     found = [module.p for module in model.modules() if isinstance(module, torch.nn.Dropout)]
     assert sorted(set(found)) == pytest.approx([0.1, 0.2, 0.3])  # of 0.2, 0.4 and 0.6
     assert len(found) == 1 + 3 * model.model.config.n_layer
+
+
+@pytest.mark.parametrize("p", [0.1, 0.4, 0.6])
+def test_dropout_keeps_the_given_share_of_values_and_their_mean(p: float) -> None:
+    _ = torch.manual_seed(0)
+    ones = torch.ones(4001, 51, requires_grad=True)  # an odd number of values
+    dropped = _Dropout(p)(ones)
+    kept = (dropped != 0).double()
+    assert dropped[kept.bool()].tolist() == pytest.approx([1 / (1 - p)] * int(kept.sum()))
+    # Five standard errors of the share of 204,051 values, and of one column of 4,001.
+    assert kept.mean().item() == pytest.approx(1 - p, abs=5 * (p * (1 - p) / kept.numel()) ** 0.5)
+    columns = kept.mean(0).tolist()
+    assert columns == pytest.approx([1 - p] * 51, abs=5 * (p * (1 - p) / 4001) ** 0.5)
+    neighbours = torch.corrcoef(kept[:, :2].T)[0, 1].item()
+    assert neighbours == pytest.approx(0.0, abs=5 / 4001**0.5)
+    dropped.sum().backward()
+    assert ones.grad is not None
+    assert torch.equal(ones.grad, dropped.detach())
+    assert torch.equal(_Dropout(p).eval()(ones), ones)
 
 
 def test_a_run_follows_the_ramp_of_its_recipe(data: TrainingData) -> None:

@@ -27,8 +27,8 @@ from attnflow.paper import (
     generated_splits,
     train,
 )
-from attnflow.paper.training._checkpoint import read_checkpoint
-from attnflow.paper.training._loop import deferred_interrupt
+from attnflow.paper.runs import read_checkpoint
+from attnflow.paper.runs._process import deferred_interrupt
 
 Run = Callable[..., paper.TrainingResult]
 CHECKPOINT = "checkpoint.safetensors"

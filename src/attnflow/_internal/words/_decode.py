@@ -19,16 +19,28 @@ _UNKNOWN = frozenset({"[UNK]", "<unk>", "<UNK>"})
 _SPECIAL_FORM = re.compile(r"\[[A-Z][A-Z0-9_]*\]|<(?!0x[0-9A-F]{2}>)[^<>\s]+>")
 _BYTE_FORM = re.compile(r"<0x([0-9A-F]{2})>")
 
-# Prefix and suffix of a marked token, and whether its letters stand for bytes. SentencePiece's mark
-# is kept: normalization turns it into a space.
-_FAMILIES = (
-    ("", "", True),  # byte-level BPE: GPT-2, RoBERTa, Llama 3, Qwen, Whisper
-    ("", "</w>", True),  # the same with marked ends: CLIP
-    ("##", "", False),  # WordPiece: BERT
-    ("", "", False),  # SentencePiece: T5, Marian, Llama 2; and plain words
-    ("", "</w>", False),  # BPE with marked ends: the first GPT, XLM
-    ("", "@@", False),  # BPE with marked breaks: PhoBERT, CTRL
-)
+
+class Family(NamedTuple):
+    """Prefix and suffix of a marked token, and whether its letters stand for bytes."""
+
+    prefix: str
+    suffix: str
+    byte_level: bool
+
+    def marks(self, token: str) -> bool:
+        """Return whether the token has the marks; a mark alone, as "##", is text."""
+        marked = token.startswith(self.prefix) and token.endswith(self.suffix)
+        return marked and len(token) > len(self.prefix + self.suffix)
+
+
+BYTE_LEVEL = Family("", "", byte_level=True)  # GPT-2, RoBERTa, Llama 3, Qwen, Whisper
+BYTE_LEVEL_ENDS = Family("", "</w>", byte_level=True)  # the same with marked ends: CLIP
+WORD_PIECE = Family("##", "", byte_level=False)  # BERT
+# SentencePiece (T5, Marian, Llama 2), whose mark is kept: normalization turns it into a space.
+PLAIN = Family("", "", byte_level=False)
+MARKED_ENDS = Family("", "</w>", byte_level=False)  # the first GPT, XLM
+MARKED_BREAKS = Family("", "@@", byte_level=False)  # PhoBERT, CTRL
+_FAMILIES = (BYTE_LEVEL, BYTE_LEVEL_ENDS, WORD_PIECE, PLAIN, MARKED_ENDS, MARKED_BREAKS)
 
 
 class Kind(Enum):
@@ -64,17 +76,17 @@ def decodings(
     >>> [run.text for run in list(decodings(["[CLS]", "play", "##ing"], None))[1]]
     ['[CLS]', 'playing']
     """
+    for family in _FAMILIES:
+        if any(map(family.marks, tokens)) or not family.prefix + family.suffix:
+            yield decode_runs(tokens, family, special)
+
+
+def decode_runs(
+    tokens: Sequence[str], family: Family, special: Collection[str] | None = None
+) -> tuple[TokenRun, ...]:
+    """Return the tokens decoded as those of a family."""
     kinds = [_kind(token, special) for token in tokens]
-    for prefix, suffix, byte_level in _FAMILIES:
-        # A mark alone is text: "##".
-        marked = [len(t) > len(prefix + suffix) and t.startswith(prefix) and t.endswith(suffix)
-                  for t in tokens]  # fmt: skip
-        if any(marked) or not prefix + suffix:
-            pieces = [
-                _bytes(t[len(prefix) : len(t) - len(suffix)] if m else t, byte_level=byte_level)
-                for t, m in zip(tokens, marked, strict=True)
-            ]
-            yield tuple(_runs(tokens, kinds, pieces))
+    return tuple(_runs(tokens, kinds, [_bytes(token, family) for token in tokens]))
 
 
 def _kind(token: str, special: Collection[str] | None) -> Kind:
@@ -116,8 +128,12 @@ def _bytes_by_letter() -> dict[str, int]:
 _BYTE_OF = _bytes_by_letter()
 
 
-def _bytes(piece: str, *, byte_level: bool) -> bytes:
-    if byte_level and all(letter in _BYTE_OF for letter in piece):
+def _bytes(token: str, family: Family) -> bytes:
+    """Return the bytes of a token without its marks."""
+    piece = token
+    if family.marks(token):
+        piece = token[len(family.prefix) : len(token) - len(family.suffix)]
+    if family.byte_level and all(letter in _BYTE_OF for letter in piece):
         return bytes(_BYTE_OF[letter] for letter in piece)
     byte = _BYTE_FORM.fullmatch(piece)
     # A token that was added to a byte-level vocabulary is plain text.

@@ -13,35 +13,35 @@ QueryReduction: TypeAlias = Literal["mean", "last"]
 
 
 def merge_scores(
-    scores: NDArray[np.float64],
-    queries: Sequence[int],
-    words: Sequence[Word],
-    *,
-    reduction: QueryReduction,
-) -> tuple[NDArray[np.float64], tuple[int, ...]]:
-    """Return scores (layer, word, word) and the indices of the query words.
+    scores: NDArray[np.float64], rows: Sequence[Sequence[int]], words: Sequence[Word]
+) -> NDArray[np.float64]:
+    """Return scores (layer, word, word) of scores (layer, query, token).
 
-    `scores` are (layer, query, token), and `queries` are the positions of the queries. Scores are
-    summed over the tokens of a word. Rows of the queries of a word are averaged, or the row of its
-    last token is taken. A word is a query if one of its tokens is.
+    Scores are summed over the tokens of a word, and averaged over the `rows` of each query word.
 
     >>> scores = np.array([[[0.2, 0.3, 0.5], [0.4, 0.4, 0.2]]])
-    >>> merge_scores(scores, [0, 1], [Word((0, 4), (0, 1)), Word((5, 8), (2,))], reduction="mean")
-    (array([[[0.65, 0.35]]]), (0,))
+    >>> merge_scores(scores, [[0, 1]], [Word((0, 4), (0, 1)), Word((5, 8), (2,))])
+    array([[[0.65, 0.35]]])
+    """
+    by_query = _sum_groups(scores, rows, axis=1)
+    by_query /= np.array([len(indices) for indices in rows])[:, None]
+    return _sum_groups(by_query, [word.pieces for word in words], axis=2)
+
+
+def query_rows(
+    queries: Sequence[int], words: Sequence[Word], reduction: QueryReduction
+) -> dict[int, list[int]]:
+    """Return the rows of each query word, in the order of the queries.
+
+    `queries` are the positions of the rows. A word is a query if one of its tokens is; its rows are
+    those of all its tokens ("mean"), or that of its last token ("last").
+
+    >>> query_rows([0, 1], [Word((0, 4), (0, 1)), Word((5, 8), (2,))], "mean")
+    {0: [0, 1]}
     """
     choices = get_args(QueryReduction)
     if not isinstance(cast("object", reduction), str) or reduction not in choices:
         raise InputError(f"queries must be one of {', '.join(choices)}, got {reduction!r}")
-    rows = _rows(queries, words, reduction)
-    by_query = _sum_groups(scores, list(rows.values()), axis=1)
-    by_query /= np.array([len(indices) for indices in rows.values()])[:, None]
-    return _sum_groups(by_query, [word.pieces for word in words], axis=2), tuple(rows)
-
-
-def _rows(
-    queries: Sequence[int], words: Sequence[Word], reduction: QueryReduction
-) -> dict[int, list[int]]:
-    """Return the rows of each query word, in the order of the queries."""
     word_of = {piece: number for number, word in enumerate(words) for piece in word.pieces}
     row_of = {query: row for row, query in enumerate(queries)}
     found: dict[int, list[int]] = {}

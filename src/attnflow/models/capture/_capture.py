@@ -60,6 +60,15 @@ def capture_attention(
     return output
 
 
+def uses_interface(model: nn.Module) -> bool:
+    """Return whether attention of a Hugging Face model is captured layer by layer.
+
+    Others, such as MPNet, return the weights of all layers at the end of a pass. transformers
+    searches the model's source code for this, so it may be wrong either way.
+    """
+    return bool(cast("Any", model)._can_set_attn_implementation())  # noqa: SLF001
+
+
 def _strategies(model: nn.Module, *, fused: bool) -> list[Callable[..., Any]]:
     """Return the strategies to try in order, until one captures attention.
 
@@ -69,8 +78,7 @@ def _strategies(model: nn.Module, *, fused: bool) -> list[Callable[..., Any]]:
     interface = functools.partial(_run_with, functools.partial(hook_transformers, fused=fused))
     modules = functools.partial(_run_with, hook_modules)
     if is_pretrained(model):
-        # transformers searches the model's source code for this, so it may be wrong either way.
-        if cast("Any", model)._can_set_attn_implementation():  # noqa: SLF001
+        if uses_interface(model):
             return [interface, modules, _read_output_attentions]
         return [modules, _read_output_attentions, interface]
     if any(is_pretrained(module) for module in model.modules()):

@@ -10,21 +10,32 @@ from attnflow.models._model import (
     forward_parameters,
     has_decoder,
     is_pretrained,
+    layer_count,
     token_limit,
 )
 from attnflow.models.inputs._generate import Generate
 from attnflow.models.inputs._inputs import (
     Inputs,
     Positions,
+    TokenizedText,
     inner_tokenizer,
     name_example,
     name_positions,
     token_names,
 )
-from attnflow.models.inputs._prepare import ModelInput, Several, count_tokens, prepare
+from attnflow.models.inputs._prepare import (
+    ModelInput,
+    Several,
+    batch_texts,
+    count_tokens,
+    prepare,
+    takes_padding,
+    tokenize_text,
+)
 
 __all__ = [
-    "Generate", "Inputs", "ModelInput", "Positions", "Several", "accepts", "check_vocabulary",
-    "checked_model", "count_tokens", "forward_parameters", "has_decoder", "inner_tokenizer",
-    "is_pretrained", "name_example", "name_positions", "prepare", "token_limit", "token_names",
+    "Generate", "Inputs", "ModelInput", "Positions", "Several", "TokenizedText", "accepts",
+    "batch_texts", "check_vocabulary", "checked_model", "count_tokens", "forward_parameters",
+    "has_decoder", "inner_tokenizer", "is_pretrained", "layer_count", "name_example",
+    "name_positions", "prepare", "takes_padding", "token_limit", "token_names", "tokenize_text",
 ]  # fmt: skip

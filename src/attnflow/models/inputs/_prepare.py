@@ -99,25 +99,15 @@ def _prepare_texts(
         raise InputError(
             f"text_target: expected {len(texts)}, one for each text, got {len(targets)}"
         )
-    truncate = checks.as_bool(truncate, "truncate")
-    main = str(getattr(model, "main_input_name", "input_ids"))
-    if main != "input_ids":
-        raise InputError(
-            f"expected {main} for {type(model).__name__}, got a text. Pass the output of its "
-            "processor: processor(…, return_tensors='pt')"
-        )
-    check_parts(model, ["input_ids"])
-    limit, reserved = token_limit(model), 0
-    decoder = has_decoder(model)
+    decoder, reserved = has_decoder(model), 0
     if generate is not None:
-        new = count_new_tokens(model, generate, decoder_limit(model) if decoder else limit)
+        limit = decoder_limit(model) if decoder else token_limit(model)
+        new = count_new_tokens(model, generate, limit)
         reserved = 0 if decoder else new
     encoded = [
-        tokenize(tokenizer, text, limit=limit, truncate=truncate, reserved=reserved)
+        tokenize_text(model, tokenizer, text, truncate=truncate, reserved=reserved)
         for text in texts
     ]
-    for item in encoded:
-        check_vocabulary(model, item.ids)
     if decoder:
         decoder_texts = _decoder_texts(
             model, tokenizer, encoded, targets, generate, truncate=truncate
@@ -133,8 +123,39 @@ def _prepare_texts(
         )
     if generate is not None:
         encoded = [generate_text(model, tokenizer, item, generate) for item in encoded]
+    return batch_texts(model, encoded, single=isinstance(text, str))
+
+
+def tokenize_text(
+    model: nn.Module, tokenizer: Any, text: object, *, truncate: bool = False, reserved: int = 0
+) -> TokenizedText:
+    """Return the tokens of a text for a model, as many as it takes less `reserved` ones."""
+    main = str(getattr(model, "main_input_name", "input_ids"))
+    if main != "input_ids":
+        raise InputError(
+            f"expected {main} for {type(model).__name__}, got a text. Pass the output of its "
+            "processor: processor(…, return_tensors='pt')"
+        )
+    check_parts(model, ["input_ids"])
+    truncate = checks.as_bool(truncate, "truncate")
+    limit = token_limit(model)
+    encoded = tokenize(tokenizer, text, limit=limit, truncate=truncate, reserved=reserved)
+    check_vocabulary(model, encoded.ids)
+    return encoded
+
+
+def batch_texts(model: nn.Module, encoded: list[TokenizedText], *, single: bool = False) -> Inputs:
+    """Return tokenised texts as the input of one pass of a model without a decoder."""
     fields, sources = _batch(model, encoded)
-    return Inputs(_forward(model, fields), sources, None, isinstance(text, str))
+    return Inputs(_forward(model, fields), sources, None, single)
+
+
+def takes_padding(model: nn.Module) -> bool:
+    """Return whether texts of different lengths can be a batch.
+
+    A plain module takes ids and no mask.
+    """
+    return "input_ids" in forward_parameters(model) or hasattr(model, "main_input_name")
 
 
 def _decoder_texts(
@@ -193,7 +214,7 @@ def _batch(
 
 def _forward(model: nn.Module, fields: dict[str, Tensor]) -> dict[str, Any]:
     """Return the fields that the model's forward method takes."""
-    if "input_ids" not in forward_parameters(model) and not hasattr(model, "main_input_name"):
+    if not takes_padding(model):
         mask = fields.get("attention_mask")
         if mask is not None and not bool(mask.all()):
             raise InputError(

@@ -23,6 +23,7 @@ from attnflow.models.loading._checkpoint import (
     refuse_code,
     refuse_pickle,
 )
+from attnflow.models.loading._gguf import find_gguf, load_gguf
 
 if TYPE_CHECKING:
     import torch
@@ -74,7 +75,8 @@ def load(
     Parameters
     ----------
     name_or_folder
-        A folder that `save_pretrained` wrote or, if there is no such folder, a model id.
+        A folder that `save_pretrained` wrote, a GGUF file or a folder with one, or, if there is
+        no such folder, a model id.
     allow_pickle
         Load weights from a pickle if there are no safetensors. Only tensors are read from it, but
         a malicious pickle may still do harm.
@@ -105,23 +107,27 @@ def load(
     allow_pickle = checks.as_bool(allow_pickle, "allow_pickle")  # rejects the string "no"
     remote_code = checks.as_bool(remote_code, "remote_code")
     _check_device(device)
-    with _quiet():
-        checkpoint = find_checkpoint(name_or_folder)
-        refuse_adapter(checkpoint)
-        if not remote_code:
-            refuse_code(checkpoint)
-        if not allow_pickle:
-            refuse_pickle(checkpoint)
-        model, missing = _model(checkpoint, allow_pickle=allow_pickle, remote_code=remote_code)
-        tokenizer = _tokenizer(checkpoint, remote_code=remote_code)
+    with quiet_transformers():
+        if (gguf := find_gguf(name_or_folder)) is not None:
+            model, tokenizer = load_gguf(gguf)
+            missing = ()
+        else:
+            checkpoint = find_checkpoint(name_or_folder)
+            refuse_adapter(checkpoint)
+            if not remote_code:
+                refuse_code(checkpoint)
+            if not allow_pickle:
+                refuse_pickle(checkpoint)
+            model, missing = _model(checkpoint, allow_pickle=allow_pickle, remote_code=remote_code)
+            tokenizer = _tokenizer(checkpoint, remote_code=remote_code)
         if device is not None:
-            with explain_loading(checkpoint.name, "the model"):
+            with explain_loading(str(name_or_folder), "the model"):
                 model = cast("Any", model).to(device)
     return Loaded(model, tokenizer, missing)
 
 
 @contextlib.contextmanager
-def _quiet() -> Generator[None]:
+def quiet_transformers() -> Generator[None]:
     """Switch off messages, warnings, progress bars and conversions on the hub, in all threads."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

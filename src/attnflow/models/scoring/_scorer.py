@@ -148,8 +148,9 @@ class Scorer:
         one = count == 1 and not independent
         if self.score != "logit" and (one or _problem_type(self.model) == "regression"):
             raise InputError(
-                f"score={self.score!r} needs probabilities, and {name} is a regression model with "
-                f"{count} outputs; use score='logit' for the outputs as they are"
+                f"{name} is a regression model with {count} outputs, which have no probabilities; "
+                "attnflow.importance.blank_out and the other functions there explain an output as "
+                "it is with score='logit'"
             )
 
 

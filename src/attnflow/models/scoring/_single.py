@@ -19,6 +19,7 @@ from attnflow.models.inputs import (
     inner_tokenizer,
     name_positions,
     prepare,
+    takes_padding,
     token_names,
 )
 from attnflow.types import Origin
@@ -95,9 +96,7 @@ def _prepared(
     if not isinstance(text, list | tuple):
         yield prepare(model, tokenizer, text, truncate=truncate)
         return
-    # A plain module takes ids and no mask, so it takes texts of different lengths one by one only.
-    plain = "input_ids" not in forward_parameters(model) and not hasattr(model, "main_input_name")
-    size = 1 if plain else _TEXTS_AT_ONCE
+    size = _TEXTS_AT_ONCE if takes_padding(model) else 1
     for start in range(0, max(1, len(text)), size):
         yield prepare(model, tokenizer, list(text[start : start + size]), truncate=truncate)
 

@@ -67,6 +67,9 @@ class _Panel:
 def figure_1(model: nn.Module, tokenizer: Any) -> PaperFigure:
     """Return Figure 1: raw attention, rollout and flow of the first sentence, as graphs.
 
+    Edges have a scale of widths in each layer, so that the distributions of different layers can be
+    compared.
+
     Examples
     --------
     >>> from attnflow import paper
@@ -77,7 +80,7 @@ def figure_1(model: nn.Module, tokenizer: Any) -> PaperFigure:
     plot.require_matplotlib()
     panel = _panel(model, tokenizer, SENTENCES[0])
     figure = _new_figure(*_GRAPHS)
-    _ = plot.compare(panel.attention, ax=list(figure.subplots(1, 3)))
+    _ = plot.compare(panel.attention, scale="layer", ax=list(figure.subplots(1, 3)))
     return PaperFigure(figure, (panel.prediction,))
 
 

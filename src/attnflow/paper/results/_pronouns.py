@@ -10,15 +10,13 @@ from attnflow.errors import InputError, UnsupportedModelError
 from attnflow.importance import predict_among
 from attnflow.methods import flow, raw, rollout
 from attnflow.models import attend
+from attnflow.paper.data import MASK
 from attnflow.types import Attention
 
 if TYPE_CHECKING:
     from torch import nn
 
     from attnflow.types import TokenAttention
-
-# The position of the pronoun in a sentence, whatever the mask token of a model is.
-MASK = "[MASK]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,23 +114,19 @@ def resolve(model: nn.Module, tokenizer: Any, sentence: PronounSentence) -> Pron
     text, masked = _model_input(model, tokenizer, sentence)
     attention = attend(model, tokenizer, text)
     if not isinstance(attention, Attention):
-        raise _unsupported(model)
+        raise unsupported(model)
     after_space = bool(sentence.text.partition(MASK)[0].strip())
     prediction = predict_among(model, tokenizer, text, sentence.pronouns, after_space=after_space)
     position = prediction.position
     if position is None:
-        raise _unsupported(model)
+        raise unsupported(model)
     causal = attention.causal and not masked
-    by_method = (
-        raw(attention, queries=position),
-        rollout(attention, queries=position, receptive_field=causal),
-        flow(attention, queries=position, receptive_field=causal),
-    )
-    scores = tuple(item.to_words() for item in by_method)
+    scores = word_scores(attention, position, receptive_field=causal)
+    words = scores[0].tokens
     return PronounResolution(
         text=text,
         scores=scores,
-        candidates={word: _positions(scores[0].tokens, word, text) for word in sentence.candidates},
+        candidates={word: word_positions(words, word, text) for word in sentence.candidates},
         probabilities={word: prediction.probabilities[word] for word in sentence.pronouns},
         best=prediction.label,
         best_probability=prediction.probabilities[prediction.label],
@@ -140,15 +134,35 @@ def resolve(model: nn.Module, tokenizer: Any, sentence: PronounSentence) -> Pron
     )
 
 
-def _model_input(model: nn.Module, tokenizer: Any, sentence: PronounSentence) -> tuple[str, bool]:
-    """Return the input of the model, and whether it predicts a masked token."""
+def word_scores(
+    attention: Attention, position: int, *, receptive_field: bool
+) -> tuple[TokenAttention, TokenAttention, TokenAttention]:
+    """Return raw attention, rollout and flow of a position over words; raw is never corrected."""
+    graph = attention.graph()
+    return (
+        raw(attention, queries=position).to_words(),
+        rollout(graph, queries=position, receptive_field=receptive_field).to_words(),
+        flow(graph, queries=position, receptive_field=receptive_field).to_words(),
+    )
+
+
+def mask_token(model: nn.Module, tokenizer: Any) -> str | None:
+    """Return the mask token of a masked language model, None for a decoder."""
     mask = getattr(tokenizer, "mask_token", None)
     model = getattr(model, "_orig_mod", model)  # the argument of torch.compile
     if mask is not None and type(model).__name__.endswith("ForMaskedLM"):
-        return sentence.text.replace(MASK, mask), True
+        return str(mask)
     can_generate = getattr(model, "can_generate", None)
     if can_generate is None or not can_generate():
-        raise _unsupported(model)
+        raise unsupported(model)
+    return None
+
+
+def _model_input(model: nn.Module, tokenizer: Any, sentence: PronounSentence) -> tuple[str, bool]:
+    """Return the input of the model, and whether it predicts a masked token."""
+    mask = mask_token(model, tokenizer)
+    if mask is not None:
+        return sentence.text.replace(MASK, mask), True
     before = sentence.text.partition(MASK)[0].rstrip()
     if not before:
         raise InputError(
@@ -159,14 +173,15 @@ def _model_input(model: nn.Module, tokenizer: Any, sentence: PronounSentence) ->
     return before, False
 
 
-def _unsupported(model: nn.Module) -> UnsupportedModelError:
+def unsupported(model: nn.Module) -> UnsupportedModelError:
+    """Return the error about a model that predicts no words."""
     return UnsupportedModelError(
         "expected a masked language model such as bert-base-uncased, or a decoder, got "
         f"{type(model).__name__}, which predicts no words"
     )
 
 
-def _positions(words: Sequence[str], candidate: str, text: str) -> tuple[int, ...]:
+def word_positions(words: Sequence[str], candidate: str, text: str) -> tuple[int, ...]:
     """Return the positions of the words of a candidate, which must occur once."""
     target = [word.casefold() for word in candidate.split()]
     found = [word.casefold() for word in words]

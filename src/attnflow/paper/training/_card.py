@@ -8,8 +8,8 @@ from typing import Any
 from attnflow._internal.display import markdown_table
 from attnflow.paper.data import Splits
 from attnflow.paper.model import SPECIAL, Accuracies, Accuracy
+from attnflow.paper.runs import EpochLog
 from attnflow.paper.training._recipe import ACCURATE_RECIPE, Recipe
-from attnflow.paper.training._state import EpochLog
 
 # Chosen: the limits list accuracies below this, of at least so many prefixes.
 _LOW_ACCURACY, _MIN_PREFIXES = 0.8, 20

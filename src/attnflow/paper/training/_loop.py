@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import random
-import signal
-import threading
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
-from dataclasses import replace
-from types import FrameType
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor, nn
+from transformers import AttentionInterface, AttentionMaskInterface
+from transformers.masking_utils import eager_mask
 
 from attnflow.paper.model import MASK, PAD, SPECIAL, VerbNumberConfig, VerbNumberModel
+from attnflow.paper.runs import StepLog, new_optimizer, run_steps
 from attnflow.paper.training._dataset import TrainingData, batches
 from attnflow.paper.training._embeddings import cooccurrence_embeddings
-from attnflow.paper.training._state import EpochProgress, StepLog, TrainingState
+from attnflow.paper.training._state import TrainingState
 
 if TYPE_CHECKING:
     from attnflow.paper.training._recipe import Recipe
@@ -30,6 +27,39 @@ _BETAS = (0.9, 0.98)
 _MAX_GRAD_NORM = 1.0
 # Lowest learning rate, as a share of `learning_rate`. Chosen.
 _MIN_LR_RATIO = 0.01
+
+
+class _Dropout(nn.Dropout):
+    """Dropout from 16 random bits for each value: five times as fast as torch's on a CPU."""
+
+    def forward(self, input: Tensor) -> Tensor:  # noqa: A002 - the name of nn.Dropout
+        if not self.training or not self.p:
+            return input
+        # torch draws 64 bits as fast as 16.
+        drawn = torch.empty(-(-input.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
+        bits = drawn.view(torch.int16)[: input.numel()].view(input.shape)
+        kept = bits >= round(self.p * 2**16) - 2**15
+        return input * (kept.to(input.dtype) / (1 - self.p))
+
+
+def _attention(
+    module: nn.Module, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, **_: Any
+) -> tuple[Tensor, Tensor]:
+    """Return the output and weights of attention, with softmax in float32.
+
+    For sentences of some 20 words it is a tenth faster, of a step, than that of transformers: fused
+    attention has a slow backward pass, and eager attention a slow softmax in bfloat16 and the slow
+    dropout of torch.
+    """
+    scores = (query @ key.mT).float() / query.shape[-1] ** 0.5
+    weights = (scores if mask is None else scores + mask).softmax(-1)
+    weights = cast("Any", module).attn_dropout(weights)
+    return (weights.to(value.dtype) @ value).transpose(1, 2), weights
+
+
+_ATTENTION = "attnflow_training"
+AttentionInterface.register(_ATTENTION, _attention)
+AttentionMaskInterface.register(_ATTENTION, eager_mask)
 
 
 class TrainingModel(nn.Module):
@@ -75,10 +105,11 @@ class TrainingModel(nn.Module):
 
     def set_dropout(self, recipe: Recipe, strength: float) -> None:
         """Set the probabilities of dropout to those of the recipe times `strength`."""
-        self.model.drop.p = strength * recipe.embd_dropout
+        self.model.drop = _Dropout(strength * recipe.embd_dropout)
         for block in cast("Any", self.model.blocks):
-            block.attn.attn_dropout.p = strength * recipe.attn_dropout
-            block.attn.resid_dropout.p = block.mlp.dropout.p = strength * recipe.resid_dropout
+            block.attn.attn_dropout = _Dropout(strength * recipe.attn_dropout)
+            block.attn.resid_dropout = _Dropout(strength * recipe.resid_dropout)
+            block.mlp.dropout = _Dropout(strength * recipe.resid_dropout)
 
 
 def new_state(
@@ -95,6 +126,9 @@ def new_state(
     )
     mlm = recipe.mlm_weight > 0
     model, ema_model = (TrainingModel(VerbNumberModel(config), mlm=mlm) for _ in range(2))
+    for each in (model.model, teacher):
+        if each is not None:
+            cast("Any", each).set_attn_implementation(_ATTENTION)
     if recipe.init_std is not None:
         for parameter in model.model.parameters():
             if parameter.ndim > 1:
@@ -110,8 +144,20 @@ def new_state(
         model.model.words.weight[len(SPECIAL) :] = embeddings[len(SPECIAL) :]
     _ = ema_model.load_state_dict(model.state_dict())
     total_steps = recipe.epochs * math.ceil(len(data.epoch(recipe, 0)) / recipe.batch_size)
-    optimizer = _new_optimizer(model, recipe)
-    return TrainingState(recipe, data, model, ema_model, optimizer, total_steps, [], teacher)
+    return TrainingState(
+        recipe=recipe,
+        data=data,
+        model=model,
+        ema_model=ema_model,
+        optimizer=new_optimizer(
+            model,
+            learning_rate=recipe.learning_rate,
+            betas=_BETAS,
+            weight_decay=recipe.weight_decay,
+        ),
+        total_steps=total_steps,
+        teacher=teacher,
+    )
 
 
 def run_epoch(
@@ -124,17 +170,14 @@ def run_epoch(
     `on_step` is called after each step. If `interrupted` then returns True, the state is complete
     and the epoch ends with a TrainingInterruptedError.
     """
-    recipe, number, progress = state.recipe, len(state.history), state.progress
+    recipe, number = state.recipe, len(state.history)
     prefixes = state.data.epoch(recipe, number)
-    steps = math.ceil(len(prefixes) / recipe.batch_size)
-    _ = torch.manual_seed(recipe.seed * 1_000_003 + number)  # of dropout and masking
     order = random.Random(f"{recipe.seed} {number} order")  # noqa: S311 (sentences, not secrets)
     weights, averages = list(state.model.parameters()), list(state.ema_model.parameters())
-    if state.rng_state is not None:
-        torch.set_rng_state(state.rng_state)
     _ = state.model.train()
-    padded = batches(prefixes, recipe.batch_size, order, padding=recipe.visible_padding)
-    for ids, mask, labels in itertools.islice(padded, progress.steps, None):
+
+    def train_step(batch: tuple[Tensor, Tensor | None, Tensor]) -> tuple[float, int, int]:
+        ids, mask, labels = batch
         for group in state.optimizer.param_groups:
             group["lr"] = _learning_rate(state.step, state.total_steps, recipe)
         strength = _regularization(state.step, state.total_steps, recipe)
@@ -153,36 +196,16 @@ def run_epoch(
         decay = min(recipe.ema_decay, (1 + state.step) / (10 + state.step))
         with torch.no_grad():  # there is no public function for it
             cast("Any", torch)._foreach_lerp_(averages, weights, 1 - decay)
-        progress = replace(
-            progress,
-            steps=progress.steps + 1,
-            loss_sum=progress.loss_sum + loss.item() * len(labels),
-            correct=progress.correct + correct,
-            sentences=progress.sentences + len(labels),
-        )
-        state.step += 1
-        mean_loss = progress.loss_sum / progress.sentences
-        accuracy = progress.correct / progress.sentences
-        on_step(StepLog(number + 1, recipe.epochs, progress.steps, steps, mean_loss, accuracy))
-        if progress.steps < steps and interrupted():
-            state.progress, state.rng_state = progress, torch.get_rng_state()
-            raise TrainingInterruptedError
-    state.progress, state.rng_state = EpochProgress(), None
-    return progress.loss_sum / len(prefixes)
+        return loss.item(), correct, len(labels)
+
+    steps = math.ceil(len(prefixes) / recipe.batch_size)
+    padded = batches(prefixes, recipe.batch_size, order, padding=recipe.visible_padding)
+    return run_steps(state, padded, steps, train_step, on_step, interrupted)
 
 
 @torch.no_grad()
 def _probabilities(teacher: nn.Module, ids: Tensor, mask: Tensor | None) -> Tensor:
     return teacher(input_ids=ids, attention_mask=mask).logits.float().softmax(-1)
-
-
-def _new_optimizer(model: nn.Module, recipe: Recipe) -> torch.optim.AdamW:
-    decay = {True: recipe.weight_decay, False: 0.0}  # matrices alone decay
-    groups = [
-        {"params": [p for p in model.parameters() if (p.ndim > 1) is matrix], "weight_decay": value}
-        for matrix, value in decay.items()
-    ]
-    return torch.optim.AdamW(groups, lr=recipe.learning_rate, betas=_BETAS, fused=True)
 
 
 def _learning_rate(step: int, total_steps: int, recipe: Recipe) -> float:
@@ -196,33 +219,3 @@ def _regularization(step: int, total_steps: int, recipe: Recipe) -> float:
     """Return the factor of dropout and of the L2 penalty."""
     start, end = (share * total_steps for share in recipe.regularization_ramp)
     return 1.0 if step >= end else max((step - start) / max(end - start, 1.0), 0.0)
-
-
-class TrainingInterruptedError(KeyboardInterrupt):
-    """Ctrl-C between two steps, when the state of a run is complete."""
-
-
-@contextmanager
-def deferred_interrupt() -> Generator[Callable[[], bool]]:
-    """Defer the first Ctrl-C; yield a function that returns whether it was pressed.
-
-    A second Ctrl-C interrupts at once. Only the main thread receives Ctrl-C, so other threads defer
-    nothing, and neither do programs that ignore it, such as background scripts.
-    """
-    pressed = False
-
-    def handler(number: int, frame: FrameType | None) -> None:
-        nonlocal pressed
-        if pressed:
-            signal.default_int_handler(number, frame)
-        pressed = True
-
-    ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    if ignored or threading.current_thread() is not threading.main_thread():
-        yield lambda: False
-        return
-    previous = signal.signal(signal.SIGINT, handler)
-    try:
-        yield lambda: pressed
-    finally:
-        _ = signal.signal(signal.SIGINT, previous)

@@ -12,20 +12,20 @@ uninterrupted one (on the same machine, with the same number of threads).
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attnflow._internal import checks
 from attnflow._internal.files import PathLike, as_path
+from attnflow._internal.run_folder import replace_file
 from attnflow.errors import InputError
 from attnflow.paper.data import Splits
 from attnflow.paper.model import (
+    CONFIG,
     WEIGHTS,
+    WORDS,
     Accuracies,
     accuracies,
     accuracy_of_ids,
@@ -33,27 +33,31 @@ from attnflow.paper.model import (
     model_files,
     require_packages,
 )
-from attnflow.paper.training._card import model_card
-from attnflow.paper.training._checkpoint import (
-    read_checkpoint,
-    restore,
-    run_digest,
-    write_checkpoint,
-)
-from attnflow.paper.training._dataset import TrainingData
-from attnflow.paper.training._folder import (
+from attnflow.paper.runs import (
     CARD,
     CHECKPOINT,
-    TEACHER,
+    EpochLog,
+    StepLog,
     check_folder,
+    digest,
     locked_folder,
-    replace_file,
+    read_checkpoint,
+    restore,
+    run_epochs,
+    torch_threads,
+    write_checkpoint,
 )
+from attnflow.paper.training._card import model_card
+from attnflow.paper.training._dataset import TrainingData
 from attnflow.paper.training._recipe import ACCURATE_RECIPE, Recipe
-from attnflow.paper.training._state import EpochLog, StepLog, TrainingState
+from attnflow.paper.training._state import TrainingState
 
 if TYPE_CHECKING:
+    from torch import nn
+
     from attnflow.models import Loaded
+
+TEACHER = "teacher"  # the folder of a teacher that was trained for this run
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +118,9 @@ def train(
         )
     if teacher is not None and not recipe.teacher_weight:
         raise InputError("teacher must be left out: this recipe has no teacher (teacher_weight 0)")
-    check_folder(folder)
+    check_folder(folder, {WEIGHTS, CONFIG, WORDS}, inner=TEACHER)
     loaded = None if teacher is None else load(teacher)  # before anything is written
-    with _torch_threads(threads) as count, locked_folder(folder):
+    with torch_threads(threads) as count, locked_folder(folder):
         if recipe.teacher_weight and loaded is None:
             loaded = train(
                 splits,
@@ -139,7 +143,7 @@ def _start(
     model = None if teacher is None else teacher.model
     checkpoint = read_checkpoint(path) if path.exists() else None
     if checkpoint is not None:
-        checkpoint.check(recipe, run_digest(splits, model), threads)
+        checkpoint.check(recipe.to_dict(), _run_digest(splits, model), threads, other="teacher")
     data = TrainingData.from_splits(splits)
     if teacher is not None:
         _check_vocabulary(teacher, data)
@@ -169,37 +173,30 @@ def _run_epochs(
     on_epoch: Callable[[EpochLog], None],
 ) -> None:
     """Run the remaining epochs; write a checkpoint after each of them and on Ctrl-C."""
-    from attnflow.paper.training._loop import (  # noqa: PLC0415 - imports torch
-        TrainingInterruptedError,
-        deferred_interrupt,
-        run_epoch,
-    )
+    from attnflow.paper.training._loop import run_epoch  # noqa: PLC0415 - imports torch
 
-    encode, data_digest = state.data.vocabulary.encode, run_digest(splits, state.teacher)
+    encode, data_digest = state.data.vocabulary.encode, _run_digest(splits, state.teacher)
     natural, attractors = splits.validation, splits.attractor_validation
     natural_ids, attractor_ids = ([encode(p.words) for p in part] for part in (natural, attractors))
-    while len(state.history) < state.recipe.epochs:
-        start = time.monotonic() - state.progress.seconds
-        try:
-            with deferred_interrupt() as interrupted:
-                loss = run_epoch(state, on_step, interrupted)
-        except TrainingInterruptedError:
-            state.progress = replace(state.progress, seconds=time.monotonic() - start)
-            write_checkpoint(path, state, data_digest, threads)
-            raise
+
+    def validate() -> tuple[float, float, float | None]:
         model = state.ema_model.model
-        validation = accuracy_of_ids(model, natural_ids, natural)
-        epoch = EpochLog(
-            len(state.history) + 1,
-            loss,
-            validation.distinct,
-            validation.loss,
-            accuracy_of_ids(model, attractor_ids, attractors).distinct if attractors else None,
-            time.monotonic() - start,
-        )
-        state.history.append(epoch)
-        write_checkpoint(path, state, data_digest, threads)
-        on_epoch(epoch)
+        found = accuracy_of_ids(model, natural_ids, natural)
+        others = accuracy_of_ids(model, attractor_ids, attractors).distinct if attractors else None
+        return found.distinct, found.loss, others
+
+    run_epochs(
+        state,
+        lambda interrupted, _: run_epoch(state, on_step, interrupted),
+        validate,
+        lambda: write_checkpoint(path, state, data_digest, threads),
+        on_epoch,
+    )
+
+
+def _run_digest(splits: Splits, teacher: nn.Module | None) -> str:
+    """Return a hash of what a run is trained on: the splits, and the weights of the teacher."""
+    return splits.digest if teacher is None else digest(splits.digest, teacher.state_dict())
 
 
 def _finish(
@@ -224,17 +221,3 @@ def _finish(
     )
     replace_file(folder / CARD, card.encode())
     return TrainingResult(loaded, found, tuple(state.history))
-
-
-@contextmanager
-def _torch_threads(count: int | None) -> Generator[int]:
-    """Set the number of torch's threads, yield it, and restore the previous number."""
-    import torch
-
-    previous = torch.get_num_threads()
-    if count is not None:
-        torch.set_num_threads(checks.as_int(count, "threads", least=1, most=checks.MAX_THREADS))
-    try:
-        yield torch.get_num_threads()
-    finally:
-        torch.set_num_threads(previous)

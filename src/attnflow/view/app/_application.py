@@ -13,6 +13,7 @@ from fastapi.responses import StreamingResponse
 from starlette.exceptions import HTTPException
 
 from attnflow._internal.version import __version__
+from attnflow.edges import EDGES
 from attnflow.models import Loaded
 from attnflow.view.app._docs_page import docs_page
 from attnflow.view.app._errors import Code, ErrorResponse
@@ -114,12 +115,14 @@ def _add_explain(app: FastAPI, service: ExplainService) -> None:
 def _add_state(app: FastAPI, service: ExplainService) -> None:
     @app.get("/api/models", responses=problems(421, 500), operation_id="models")
     async def models() -> ModelList:
-        """Return the models of the app, the default first, and its limits."""
+        """Return the models of the app and the edge weights, the defaults first, and its limits."""
         named = [
             {"name": name, "architecture": type(loaded.model).__name__}
             for name, loaded in service.models.items()
         ]
-        return ModelList.model_validate({"models": named, "limits": service.limits})
+        return ModelList.model_validate(
+            {"models": named, "edges": list(EDGES), "limits": service.limits}
+        )
 
     @app.get("/api/health", responses=problems(421, 500), operation_id="health")
     async def health() -> Health:

@@ -94,6 +94,9 @@ class ExplainResponse(BaseModel):
     saturated: bool = Field(
         description="Whether every flow is at its ceiling, so that it does not depend on the query."
     )
+    flat: bool = Field(
+        description="Whether all tokens but the query's own have nearly one score of flow."
+    )
     settings: dict[str, Any] = Field(description="Settings of all results.")
     page: dict[str, Any] | None = Field(
         None, description="Data of the interactive page, version 1, if requested."
@@ -141,9 +144,10 @@ class ModelInfo(BaseModel):
 
 
 class ModelList(BaseModel):
-    """The models of the app, the default first, and its limits."""
+    """The models of the app and the edge weights, the defaults first, and its limits."""
 
     models: list[ModelInfo]
+    edges: list[str] = Field(description="Values of edges in a request.")
     limits: Limits
 
 

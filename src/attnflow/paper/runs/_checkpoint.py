@@ -9,17 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast, get_type_hints
 
 from attnflow._internal.files import parse_json
+from attnflow._internal.run_folder import replace_file
 from attnflow.errors import InputError
-from attnflow.paper.training._folder import replace_file
-from attnflow.paper.training._state import EpochLog, EpochProgress, TrainingState
+from attnflow.paper.runs._progress import EpochLog, EpochProgress
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from torch import Tensor, nn
+    from torch import Tensor
 
-    from attnflow.paper.data import Splits
-    from attnflow.paper.training._recipe import Recipe
+    from attnflow.paper.runs._state import RunState
 
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # the state of AdamW for a parameter
 _RNG = "rng_state"
@@ -33,7 +32,7 @@ _Record = TypeVar("_Record", EpochLog, EpochProgress)
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """The content of a checkpoint; `data` is the digest of the splits and of the teacher."""
+    """The content of a checkpoint; `data` is a digest of what the run is trained on."""
 
     path: Path
     recipe: dict[str, Any]
@@ -44,26 +43,29 @@ class Checkpoint:
     history: list[EpochLog]
     tensors: dict[str, Tensor]
 
-    def check(self, recipe: Recipe, data: str, threads: int) -> None:
-        """Raise an InputError if the run had other settings, data or threads."""
+    def check(self, recipe: Mapping[str, Any], data: str, threads: int, *, other: str) -> None:
+        """Raise an InputError if the run had other settings, data or threads.
+
+        `other` is what a run has besides its settings and data, in the words of the error.
+        """
         stored = {**self.recipe, "threads": self.threads}
-        given = {**recipe.to_dict(), "threads": threads}  # another number changes the last bits
+        given = {**recipe, "threads": threads}  # another number changes the last bits
         differences = [
             f"{name} was {stored.get(name)}, got {value}"
             for name, value in given.items()
             if value != stored.get(name)
         ]
         if self.data != data:
-            differences.append("the data or the teacher was another one")
+            differences.append(f"the data or the {other} was another one")
         if differences:
             raise InputError(
                 f"{self.path} belongs to another run: {', '.join(differences)}. Choose another "
-                "folder, or resume with the same settings, data and teacher"
+                f"folder, or resume with the same settings, data and {other}"
             )
 
 
-def write_checkpoint(path: Path, state: TrainingState, data: str, threads: int) -> None:
-    """Write the weights, their average, the optimizer's moments and the progress to `path`.
+def write_checkpoint(path: Path, state: RunState[Any, Any], data: str, threads: int) -> None:
+    """Write the weights of all modules, the optimizer's moments and the progress to `path`.
 
     Within an epoch also the state of torch's random generator. The file replaces an earlier one
     once it is complete: a full disk or a kill leaves the earlier one.
@@ -88,7 +90,7 @@ def write_checkpoint(path: Path, state: TrainingState, data: str, threads: int) 
         "history": [asdict(epoch) for epoch in state.history],
     }
     text = json.dumps(info)
-    metadata = {"info": text, "sha256": _digest(text, tensors)}
+    metadata = {"info": text, "sha256": digest(text, tensors)}
     replace_file(path, save(tensors, metadata=metadata))
 
 
@@ -106,7 +108,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
         raise InputError(f"{path} cannot be read as a checkpoint: {error}. {_RESTART}") from error
     if not {"info", "sha256"} <= metadata.keys():
         raise InputError(f"{path} is not a checkpoint of this version of attnflow. {_RESTART}")
-    if _digest(metadata["info"], tensors) != metadata["sha256"]:
+    if digest(metadata["info"], tensors) != metadata["sha256"]:
         raise InputError(
             f"{path} is damaged: its content does not match its SHA-256 digest. Restore it from a "
             "copy; or choose another folder, or delete the file to train from the start"
@@ -143,7 +145,7 @@ def _record(kind: type[_Record], name: str, values: object) -> _Record:
     return kind(**fields)
 
 
-def restore(state: TrainingState, checkpoint: Checkpoint) -> None:
+def restore(state: RunState[Any, Any], checkpoint: Checkpoint) -> None:
     """Copy a checkpoint into a new state; tensors of other names or shapes are an InputError."""
     import torch
 
@@ -159,7 +161,7 @@ def restore(state: TrainingState, checkpoint: Checkpoint) -> None:
     state.history, state.rng_state = list(checkpoint.history), tensors.get(_RNG)
 
 
-def _check_tensors(state: TrainingState, checkpoint: Checkpoint) -> None:
+def _check_tensors(state: RunState[Any, Any], checkpoint: Checkpoint) -> None:
     import torch
 
     expected = {f"step.{name}": torch.zeros(()) for name, _ in state.model.named_parameters()}
@@ -179,19 +181,12 @@ def _check_tensors(state: TrainingState, checkpoint: Checkpoint) -> None:
             )
 
 
-def run_digest(splits: Splits, teacher: nn.Module | None) -> str:
-    """Return a hash of what a run is trained on: the splits, and the weights of the teacher."""
-    if teacher is None:
-        return splits.digest
-    return _digest(splits.digest, teacher.state_dict())
-
-
-def _digest(info: str, tensors: Mapping[str, Tensor]) -> str:
-    """Return the SHA-256 of the progress and of names, types, shapes and bytes of all tensors."""
+def digest(info: str, tensors: Mapping[str, Tensor]) -> str:
+    """Return the SHA-256 of a text and of names, types, shapes and bytes of all tensors."""
     import torch
 
-    digest = hashlib.sha256(info.encode())
+    result = hashlib.sha256(info.encode())
     for name, tensor in sorted(tensors.items()):
-        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-        digest.update(tensor.contiguous().flatten().view(torch.uint8).numpy().data)
-    return digest.hexdigest()
+        result.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        result.update(tensor.contiguous().flatten().view(torch.uint8).numpy().data)
+    return result.hexdigest()

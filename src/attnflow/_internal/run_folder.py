@@ -1,4 +1,4 @@
-"""The folder of a training run: its files, its lock, and replacing a file."""
+"""The folder of a run that can be resumed: its lock, and files that are complete or absent."""
 
 import errno
 import os
@@ -9,18 +9,13 @@ from pathlib import Path
 
 from attnflow._internal.files import atomic_file, check_is_folder
 from attnflow.errors import InputError
-from attnflow.paper.model import CONFIG, WEIGHTS, WORDS
 
 if sys.platform == "win32":
     import msvcrt
 else:
     import fcntl
 
-CARD = "README.md"
-CHECKPOINT = "checkpoint.safetensors"  # only for resuming
-TEACHER = "teacher"  # the folder of a teacher that was trained for this run
-_LOCK = ".lock"
-_FILES = {WEIGHTS, CONFIG, WORDS, CARD, CHECKPOINT}
+LOCK = ".lock"
 
 
 def replace_file(path: Path, content: bytes) -> None:
@@ -33,34 +28,24 @@ def replace_file(path: Path, content: bytes) -> None:
         os.fsync(file.fileno())
 
 
-def check_folder(folder: Path) -> None:
-    """Raise an InputError unless a folder is new, empty or of a training run."""
+def folder_names(folder: Path) -> set[str]:
+    """Return the names in a folder but for its lock; none if it does not exist yet."""
     if not os.path.exists(folder):  # noqa: PTH110 (False for a name that is too long)
         parent = next(path for path in folder.absolute().parents if path.exists())
         if not parent.is_dir():
             raise InputError(f"{folder} cannot be a folder: {parent} is a file")
-        return
+        return set()
     check_is_folder(folder)
-    names = {path.name for path in folder.iterdir() if not _is_draft(path.name)} - {_LOCK}
-    if (folder / TEACHER / CHECKPOINT).exists():
-        names -= {TEACHER}
-    if CHECKPOINT in names:
-        names -= _FILES
-    if names:
-        shown = ", ".join(sorted(names)[:5]) + (", …" if len(names) > 5 else "")
-        raise InputError(
-            f"the folder {folder} is not empty and not a training run to resume: it contains "
-            f"{shown}. Choose a new or empty folder"
-        )
+    return {path.name for path in folder.iterdir()} - {LOCK}
 
 
 @contextmanager
-def locked_folder(folder: Path) -> Generator[None]:
-    """Create a folder and lock it: a second run there is an InputError.
+def locked_folder(folder: Path, *, run: str) -> Generator[None]:
+    """Create a folder and lock it: a second run there is an InputError, which calls it `run`.
 
     The operating system releases the lock when the process ends, however it ends.
     """
-    path = folder / _LOCK
+    path = folder / LOCK
     try:
         folder.mkdir(parents=True, exist_ok=True)
         file = path.open("ab")
@@ -77,7 +62,7 @@ def locked_folder(folder: Path) -> Generator[None]:
         except OSError as error:
             problem = f"{folder} cannot be locked: {error.strerror}. Choose"
             if error.errno in (None, errno.EACCES, errno.EAGAIN, errno.ENOENT):
-                problem = f"another training run is using the folder {folder}. Wait, or choose"
+                problem = f"another {run} is using the folder {folder}. Wait, or choose"
             raise InputError(f"{problem} another folder") from error
         try:
             yield
@@ -91,8 +76,3 @@ def _lock(descriptor: int) -> None:
         msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
     else:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-def _is_draft(name: str) -> bool:
-    """Whether a killed run left this file; `atomic_file` removes it."""
-    return name.endswith(".part") and any(name.startswith(f".{file}.") for file in _FILES)

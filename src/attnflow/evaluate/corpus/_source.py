@@ -1,0 +1,25 @@
+"""Source: a data file as rows of named columns, whatever its format."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+# The number of a row, counted as `Source.unit` says, and the values of the columns asked for.
+Row: TypeAlias = tuple[int, tuple[object, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A data file, of which only the names of its columns have been read."""
+
+    path: Path
+    columns: tuple[str, ...]
+    text_columns: tuple[str, ...]  # those that can hold texts
+    rows: Callable[[tuple[str, ...]], Iterator[Row]]  # reads the file from its start
+    unit: Literal["line", "row"]  # what the numbers of rows count, from 1
+    typed: bool  # whether values have types, or are strings all
+
+    def place(self, number: int) -> str:
+        """Return where a row is, for errors."""
+        return f"{self.path}, {self.unit} {number}"

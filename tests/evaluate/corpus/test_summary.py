@@ -1,0 +1,197 @@
+"""The summary of a run: its statistics against NumPy, and its formats."""
+
+import csv
+import io
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from stand_in import CELLS, run_stand_in, write_texts
+
+from attnflow.evaluate import Cell, LabelledText, Summary
+from attnflow.evaluate.corpus._data import Part
+from attnflow.evaluate.corpus._formats import groups
+from attnflow.evaluate.corpus._parts import PartFiles
+from attnflow.evaluate.corpus._summary import _poisson, summarize
+from attnflow.evaluate.corpus._worker import PartValues
+
+PLAN = {"plan": {"seed": 0}, "model": {"name": "m_1"}, "data": {"name": "d & e.txt"}}
+
+
+def _summary(
+    folder: Path,
+    values: NDArray[np.float64],
+    *,
+    cells: tuple[Cell, ...] = CELLS,
+    part_size: int = 100,
+    failed: tuple[int, ...] = (),
+    seed: int = 0,
+) -> Summary:
+    """The summary of values (text, cell)."""
+    settings = {**PLAN, "plan": {"seed": seed}}
+    files = PartFiles.of(folder, -(-len(values) // part_size), settings)
+    assert files.verify() == ()
+    for number, first in enumerate(range(0, len(values), part_size)):
+        rows = values[first : first + part_size]
+        texts = tuple(LabelledText(f"text {first + at}") for at in range(len(rows)))
+        errors = tuple("too long" if first + at in failed else None for at in range(len(rows)))
+        found = PartValues(cells, rows, errors, np.ones(len(rows), np.int32), {})
+        files.write(Part(number, first, texts), found)
+    return summarize(files.paths(), settings)
+
+
+@pytest.fixture
+def values() -> NDArray[np.float64]:
+    """Far from zero, and with values that are undefined: a row, single ones, and a column."""
+    rng = np.random.default_rng(0)
+    values = rng.normal([5.0, -5.0, 0.1, 0.0], [1.0, 2.0, 0.5, 1.0], (2050, 4))
+    values[7] = np.nan
+    values[rng.random(len(values)) < 0.1, 1] = np.nan
+    values[:, 3] = np.nan
+    return values
+
+
+def test_means_deviations_and_counts_are_those_of_numpy(
+    values: NDArray[np.float64], tmp_path: Path
+) -> None:
+    found = _summary(tmp_path, values, failed=(7,))
+    assert (found.texts, found.failed, found.errors) == (2050, 1, ((7, "too long"),))
+    assert [item.cell for item in found.cells] == list(CELLS)
+    for number, item in enumerate(found.cells[:3]):
+        own = values[~np.isnan(values[:, number]), number]
+        assert item.defined == len(own)
+        assert item.undefined == len(values) - 1 - len(own)
+        assert item.mean == pytest.approx(own.mean(), abs=1e-9)
+        assert item.std == pytest.approx(own.std(), abs=1e-9)
+    nothing = found.cells[3]
+    assert (nothing.defined, nothing.undefined) == (0, 2049)
+    assert all(map(math.isnan, nothing[1:5]))
+
+
+def test_the_interval_is_that_of_the_bootstrap(values: NDArray[np.float64], tmp_path: Path) -> None:
+    found, rng = _summary(tmp_path, values), np.random.default_rng(1)
+    for number in range(3):
+        own = values[~np.isnan(values[:, number]), number]
+        drawn = rng.integers(0, len(own), (2000, len(own)))  # with replacement
+        low, high = np.percentile(own[drawn].mean(axis=1), [2.5, 97.5])
+        item = found.cells[number]
+        width = high - low
+        assert item.low == pytest.approx(low, abs=0.1 * width)
+        assert item.high == pytest.approx(high, abs=0.1 * width)
+
+
+def test_the_weights_of_the_bootstrap_are_poisson() -> None:
+    table = _poisson()
+    counts = np.bincount(table.astype(int)) / len(table)
+    expected = [math.exp(-1) / math.factorial(k) for k in range(len(counts))]
+    np.testing.assert_allclose(counts, expected, atol=2**-15)
+    assert table.mean() == pytest.approx(1, abs=1e-4)
+    assert table.var() == pytest.approx(1, abs=1e-3)
+
+
+def test_the_bootstrap_is_seeded(values: NDArray[np.float64], tmp_path: Path) -> None:
+    for name in "abc":
+        (tmp_path / name).mkdir()
+    a, b = (_summary(tmp_path / name, values) for name in "ab")
+    other = _summary(tmp_path / "c", values, seed=1)
+    assert a.cells[0] == b.cells[0]
+    assert a.cells[0][3:5] != other.cells[0][3:5]
+    assert a.cells[0][:3] == other.cells[0][:3]
+
+
+def test_one_text_has_no_spread(tmp_path: Path) -> None:
+    found = _summary(tmp_path, np.array([[0.5, -0.25, 0.0, np.nan]]))
+    assert found.cells[0][1:] == (0.5, 0.0, 0.5, 0.5, 1, 0)
+    assert found.cells[3][5:] == (0, 1)
+
+
+def test_failed_texts_alone_have_a_summary(tmp_path: Path) -> None:
+    found = _summary(tmp_path, np.full((8, 4), np.nan), failed=tuple(range(8)))
+    assert (found.texts, found.failed) == (8, 8)
+    assert len(found.errors) == 5  # the first few
+    assert [item.defined for item in found.cells] == [0, 0, 0, 0]
+    assert "none" in found.text()
+    assert "8 texts, 8 failed" in found.text()
+
+
+def test_tables_have_a_row_for_each_layer_and_a_column_for_each_method(tmp_path: Path) -> None:
+    found = _summary(tmp_path, np.array([[0.1, 0.2, 0.3, 0.4], [0.3, 0.2, np.nan, 0.4]]))
+    text = found.text()
+    lines = [re.split(r" {2,}", line.strip()) for line in text.splitlines()]
+    assert text.startswith("m_1, d & e.txt: 2 texts\n")
+    assert "Spearman's rank correlation with input gradient, edges: attention" in text
+    assert ["layer", "raw", "flow"] in lines
+    (first,) = [line for line in lines if line[0] == "1"]
+    assert first[1].startswith("0.20 ± 0.10 [")
+    assert first[2] == "0.30 ± 0.00 [0.30, 0.30], 1 undefined"
+    assert "| layer |" in found.markdown()
+    assert "| 1     |" in found.markdown()
+
+
+def test_latex_is_escaped(tmp_path: Path) -> None:
+    cells = tuple(cell._replace(edges="value_zeroing") for cell in CELLS)
+    rows = (*cells, *(Cell(None, "blank_out", None, "input_gradient", "spearman"),))
+    found = _summary(tmp_path, np.full((3, 5), 0.5), cells=rows).latex()
+    assert found.count(r"\begin{tabular}") == found.count(r"\end{tabular}") == 2
+    assert r"blank\_out & 0.50 $\pm$ 0.00 [0.50, 0.50] \\" in found
+    for line in found.splitlines():
+        if not line.startswith("%"):
+            assert not re.search(r"(?<!\\)[_%#]", line)
+            assert line.count("&") <= 2
+
+
+def test_baselines_are_below_the_table_of_every_edge_weight(tmp_path: Path) -> None:
+    norms = tuple(cell._replace(edges="norms") for cell in CELLS)
+    random = Cell(None, "random", None, "input_gradient", "spearman")
+    rng = np.random.default_rng(0)
+    cells = (*CELLS, *norms, random)
+    found = _summary(tmp_path, rng.random((5, len(cells))), cells=cells)
+    tables = groups(found)
+    assert [table.title for table in tables] == [
+        f"Spearman's rank correlation with input gradient, edges: {name}"
+        for name in ("attention", "norms")
+    ]
+    for table in tables:
+        assert list(table.methods) == ["raw", "flow"]
+        assert table.layers == [1, 2]
+        assert table.baselines == {"random": found.cells[-1]}
+    assert found.text().count("random") == 2
+
+
+def test_csv_has_every_number(values: NDArray[np.float64], tmp_path: Path) -> None:
+    found = _summary(tmp_path, values, failed=(7,))
+    rows = list(csv.DictReader(io.StringIO(found.csv())))
+    assert len(rows) == len(CELLS)
+    for row, item in zip(rows, found.cells, strict=True):
+        assert (row["method"], row["layer"]) == (item.cell.method, str(item.cell.layer))
+        for name in ("mean", "std", "low", "high"):
+            number = getattr(item, name)
+            assert row[name] == "" if math.isnan(number) else float(row[name]) == number
+        assert (row["undefined"], row["failed"]) == (str(item.undefined), "1")
+
+
+def test_a_run_writes_its_summary_in_all_formats(tmp_path: Path) -> None:
+    done = run_stand_in(write_texts(tmp_path / "texts.txt"), tmp_path / "run")
+    assert [path.name for path in done.summaries] == [
+        "summary.csv", "summary.md", "summary.svg", "summary.tex", "summary.txt",
+    ]  # fmt: skip
+    written = {path.suffix: path.read_text("utf-8") for path in done.summaries}
+    assert written[".txt"] == done.summary.text()
+    assert written[".md"] == done.summary.markdown()
+    assert written[".tex"] == done.summary.latex()
+    assert written[".csv"] == done.summary.csv()
+    assert written[".svg"].startswith("<?xml")
+    assert "text_id 2 failed: it fails" in written[".txt"]
+
+
+def test_without_matplotlib_there_is_no_figure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "importlib.util.find_spec", lambda name: None if name == "matplotlib" else 1
+    )
+    done = run_stand_in(write_texts(tmp_path / "texts.txt"), tmp_path / "run")
+    assert len(done.summaries) == 4

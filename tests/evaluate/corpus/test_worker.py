@@ -1,0 +1,157 @@
+"""Workers with a model: what identifies it, and that a run gives the values of `measure`."""
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.dataset
+import pytest
+import torch
+from stand_in import contents
+
+from attnflow import paper
+from attnflow.errors import InputError, MissingDependencyError
+from attnflow.evaluate import EvaluationPlan, RunProgress, measure, run
+from attnflow.evaluate.corpus._worker import Worker
+from attnflow.models import Loaded
+
+TEXTS = [prefix.text for prefix in paper.generate(10, seed=3)]
+TOO_LONG = "the " * 100  # the model takes 62 words
+PLAN = EvaluationPlan(
+    methods=("raw", "flow"), layers=(2, 6), metrics=("spearman", "comprehensiveness")
+)
+
+
+@pytest.fixture(scope="module")
+def loaded() -> Loaded:
+    return paper.load()
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    path = tmp_path / "texts.txt"
+    _ = path.write_text("\n".join([*TEXTS, TOO_LONG]), encoding="utf-8")
+    return path
+
+
+def _facts(loaded: Loaded, **given: Any) -> Any:
+    plan = EvaluationPlan(target="label")
+    return Worker(lambda: loaded, plan, **({"threads": None} | given)).start()
+
+
+def test_a_run_gives_the_values_of_measure(loaded: Loaded, data: Path, tmp_path: Path) -> None:
+    done = run(lambda: loaded, data, tmp_path / "run", plan=PLAN, part_size=4, name="ours")
+    found = measure(loaded.model, loaded.tokenizer, [*TEXTS, TOO_LONG], PLAN)
+    table = pyarrow.dataset.dataset(done.results).to_table()
+    shape = (len(TEXTS) + 1, len(found.cells))
+    values = table["value"].to_numpy().reshape(shape)
+    # Other texts in a batch change the last bits.
+    np.testing.assert_allclose(values, found.values, atol=1e-5)
+    assert np.isnan(values[-1]).all()
+    assert not np.isnan(values[:-1]).any()
+    errors = table["error"].to_pylist()
+    assert errors[:: shape[1]] == [text.error for text in found.texts]
+    assert done.summary.failed == 1
+    assert done.summary.errors[0][0] == len(TEXTS)
+    means = [item.mean for item in done.summary.cells]
+    np.testing.assert_allclose(means, found.values[:-1].mean(axis=0), atol=1e-5)
+
+
+def test_two_runs_of_a_model_have_the_same_bytes(
+    loaded: Loaded, data: Path, tmp_path: Path
+) -> None:
+    for name in "ab":
+        _ = run(lambda: loaded, data, tmp_path / name, plan=PLAN, part_size=4, name="ours")
+    assert contents(tmp_path / "a") == contents(tmp_path / "b")
+
+
+def test_fail_fast_stops_at_a_text_that_is_too_long(
+    loaded: Loaded, data: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match="text_id 10 failed: expected a text of at most 64 tok"):
+        _ = run(lambda: loaded, data, tmp_path / "run", plan=PLAN, part_size=4, fail_fast=True)
+    assert len(list((tmp_path / "run" / "results").iterdir())) == 2  # before the part that fails
+
+
+def test_progress_moves_within_a_part(loaded: Loaded, data: Path, tmp_path: Path) -> None:
+    seen: list[RunProgress] = []
+    _ = run(lambda: loaded, data, tmp_path / "run", plan=PLAN, on_progress=seen.append)
+    assert [progress.texts for progress in seen] == sorted(progress.texts for progress in seen)
+    assert len({progress.texts for progress in seen}) > 2
+    assert seen[-1] == (11, 11, 11, 1)
+
+
+def test_the_digest_is_of_weights_configuration_and_tokenizer(loaded: Loaded) -> None:
+    digest = _facts(loaded).model
+    assert _facts(paper.load()).model == digest
+    weights = copy.deepcopy(loaded.model)
+    with torch.no_grad():
+        next(weights.parameters()).view(-1)[0] += 1e-3
+    config = copy.deepcopy(loaded.model)
+    config.config.id2label = {0: "one", 1: "many"}
+    tokenizer = copy.deepcopy(loaded.tokenizer)
+    assert tokenizer.add_tokens(["zebra"]) == 1
+    others = [
+        Loaded(weights, loaded.tokenizer),
+        Loaded(config, loaded.tokenizer),
+        Loaded(loaded.model, tokenizer),
+    ]
+    digests = {digest, *(_facts(other).model for other in others)}
+    assert len(digests) == 4
+
+
+def test_facts_name_labels_versions_and_threads(loaded: Loaded) -> None:
+    facts = _facts(loaded)
+    assert facts.labels == ("singular", "plural")
+    assert facts.versions["torch"] == torch.__version__
+    assert facts.threads == 1  # a small model
+    assert _facts(loaded, threads=3).threads == 3
+
+
+def test_a_model_without_a_tokenizer_is_an_error(loaded: Loaded) -> None:
+    with pytest.raises(InputError, match="expected a model with a tokenizer"):
+        _ = _facts(Loaded(loaded.model, None))
+
+
+def test_a_layer_that_the_model_does_not_have_is_an_error(
+    loaded: Loaded, data: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match="layers must be 1 to 6, got 7"):
+        _ = run(lambda: loaded, data, tmp_path / "run", plan=EvaluationPlan(layers=(7,)))
+
+
+def test_a_model_that_is_not_there_is_an_error(data: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="there is no folder"):
+        _ = run(tmp_path / "nowhere", data, tmp_path / "run")
+
+
+def test_a_model_is_named_by_its_folder_or_function(
+    loaded: Loaded, data: Path, tmp_path: Path
+) -> None:
+    settings: dict[str, Any] = {"plan": EvaluationPlan(methods=("raw",), layers=(1,)), "limit": 1}
+    done = run(paper.load, data, tmp_path / "run", **settings)
+    stored = json.loads((done.folder / "run.json").read_text("utf-8"))
+    assert stored["model"]["name"] == "load"
+    assert stored["model"]["digest"] == _facts(loaded).model
+
+
+@pytest.mark.parametrize(("package", "given"), [("pyarrow", {}), ("ray", {"engine": "ray"})])
+def test_a_missing_package_is_named_before_any_work(
+    package: str,
+    given: dict[str, Any],
+    data: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import importlib.util
+
+    found = importlib.util.find_spec
+    monkeypatch.setattr(
+        "importlib.util.find_spec", lambda name: None if name == package else found(name)
+    )
+    message = rf"needs {package}, which is not installed; run pip install \"{package}>="
+    with pytest.raises(MissingDependencyError, match=message):
+        _ = run(paper.load, data, tmp_path / "run", **given)
+    assert not (tmp_path / "run").exists()
