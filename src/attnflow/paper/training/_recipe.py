@@ -109,7 +109,7 @@ class Recipe:
     """
 
     seed: int = 0
-    epochs: int = 16
+    epochs: int = 24
     batch_size: int = 64
     learning_rate: float = 1e-3
     warmup_steps: int = 300
@@ -119,7 +119,7 @@ class Recipe:
     embd_dropout: float = 0.2
     weight_decay: float = 0.0
     l2_penalty: float = 1e-4
-    regularization_ramp: tuple[float, float] = (0.2, 0.5)
+    regularization_ramp: tuple[float, float] = (0.13, 0.33)
     label_smoothing: float = 0.0
     teacher_weight: float = 0.9
     visible_padding: int = 8
@@ -129,7 +129,9 @@ class Recipe:
     init_std: float | None = 0.05
     embedding_std: float = 0.05
     bf16: bool = False
-    mix: Mix = field(default_factory=lambda: Mix(attractors=0.6))
+    mix: Mix = field(
+        default_factory=lambda: Mix(natural=2.0, inner=1.0, attractors=0.3, generated=6000)
+    )
     augmentation: Augmentation = field(default_factory=Augmentation)
 
     def __post_init__(self) -> None:
