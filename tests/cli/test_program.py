@@ -39,7 +39,8 @@ def test_help_names_the_command_that_installs_what_is_needed(run: Run, command: 
 @pytest.mark.parametrize(
     "command",
     ["compute", "attend", "explain", "view", "serve", "generate", "train verb-number",
-     "reproduce table-1", "reproduce gradient-sum", "reproduce subject", "reproduce figure-1"],
+     "reproduce table-1", "reproduce gradient-sum", "reproduce subject", "reproduce entropy",
+     "reproduce figure-1"],
 )  # fmt: skip
 def test_help_mentions_only_options_that_the_command_has(run: Run, command: str) -> None:
     result = run(*command.split(), "--help")

@@ -184,6 +184,16 @@ def test_subjects_have_shares_for_methods_and_importance(run: Run) -> None:
     assert "±" not in result.stdout
 
 
+def test_entropy_has_a_share_for_every_method_and_layer(run: Run) -> None:
+    result = run("reproduce", "entropy", *FEW, "--json")
+    assert result.exit_code == 0
+    rows = json.loads(result.stdout)["rows"]
+    assert list(rows) == ["raw", "rollout", "flow"]
+    for row in rows.values():
+        assert len(row["mean"]) == 6
+        assert all(0 < value <= 1 for value in row["mean"])
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [

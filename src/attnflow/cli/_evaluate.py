@@ -83,8 +83,8 @@ def evaluate_command(
         typer.Option(
             metavar="NAMES",
             help="Some of spearman, kendall, top_k and dense_spearman, which compare with "
-            "importance; pointing, which needs positions; comprehensiveness, sufficiency and "
-            "log_odds.",
+            "importance; pointing, which needs positions; entropy (1: all scores equal); "
+            "comprehensiveness, sufficiency and log_odds.",
         ),
     ] = "spearman",
     target: Annotated[

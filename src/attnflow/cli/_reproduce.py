@@ -212,6 +212,32 @@ def subject(
     command.tables({title: None}, compute, subject=True)
 
 
+@app.command("entropy", cls=Command)
+def entropy(
+    more: More = None,
+    *,
+    samples: Samples = 2000,
+    data: Data = None,
+    model: Model = None,
+    models: Models = None,
+    seed: Seed = 0,
+    out: Out = None,
+    as_json: Json = False,
+) -> None:
+    """How evenly the scores of CLS are distributed over tokens; not in the paper.
+
+    The entropy of the scores of a sentence divided by that of equal scores: 1 if all tokens have
+    the same score. Mean over sentences, or over models of these means.
+    """
+
+    def compute(*args: Any, **kwargs: Any) -> list[LayerTable]:
+        return [paper.entropy_table(*args, **kwargs)]
+
+    title = "Entropy of the scores divided by that of equal scores"
+    command = TableOptions(samples, data, model, _model_paths(models, more), seed, out, as_json)
+    command.tables({title: None}, compute)
+
+
 _ = app.command("table-3", cls=Command)(table_3)
 _ = app.command("figure-1", cls=Command)(figure_1)
 _ = app.command("figure-2", cls=Command)(figure_2)

@@ -1,10 +1,12 @@
 """How well token attention agrees with importance, and explanations of single texts.
 
 `measure` compares any scores with any importance for many texts, as `EvaluationPlan` says;
-`spearman`, `kendall`, `top_k_overlap`, `hits` and `faithfulness` are its metrics.
+`spearman`, `kendall`, `top_k_overlap`, `hits`, `normalized_entropy` and `faithfulness` are its
+metrics.
 """
 
 from attnflow.evaluate._agreement import agreement, hits
+from attnflow.evaluate._entropy import normalized_entropy
 from attnflow.evaluate._explain import explain
 from attnflow.evaluate._explanation import Explanation, explanation_document, unknown_words
 from attnflow.evaluate._faithfulness import Faithfulness, faithfulness
@@ -22,5 +24,5 @@ __all__ = [
     "Cell", "CellSummary", "EvaluationPlan", "Explanation", "Faithfulness", "LabelledText",
     "LayerTable", "Measured", "MeasuredText", "RunProgress", "RunResult", "Summary", "agreement",
     "dense_spearman", "explain", "explanation_document", "faithfulness", "hits", "kendall",
-    "measure", "run", "spearman", "top_k_overlap", "unknown_words",
+    "measure", "normalized_entropy", "run", "spearman", "top_k_overlap", "unknown_words",
 ]  # fmt: skip

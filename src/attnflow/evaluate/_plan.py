@@ -20,7 +20,7 @@ Baseline: TypeAlias = Literal["random", ImportanceName]
 AgreementMetric: TypeAlias = Literal["spearman", "dense_spearman", "kendall", "top_k"]
 # Measured with the model.
 FaithfulnessMetric: TypeAlias = Literal["comprehensiveness", "sufficiency", "log_odds"]
-Metric: TypeAlias = Literal[AgreementMetric, "pointing", FaithfulnessMetric]
+Metric: TypeAlias = Literal[AgreementMetric, "pointing", "entropy", FaithfulnessMetric]
 Row: TypeAlias = Literal["read", "cls", "mask", "last", "max"] | int
 Reduce: TypeAlias = Literal["norm", "sum", "input", "raw_sum"]
 
@@ -28,7 +28,7 @@ IMPORTANCE: tuple[ImportanceName, ...] = get_args(ImportanceName)
 BASELINES: tuple[Baseline, ...] = ("random", *IMPORTANCE)
 AGREEMENT_METRICS: tuple[AgreementMetric, ...] = get_args(AgreementMetric)
 FAITHFULNESS_METRICS: tuple[FaithfulnessMetric, ...] = get_args(FaithfulnessMetric)
-METRICS: tuple[Metric, ...] = (*AGREEMENT_METRICS, "pointing", *FAITHFULNESS_METRICS)
+METRICS: tuple[Metric, ...] = (*AGREEMENT_METRICS, "pointing", "entropy", *FAITHFULNESS_METRICS)
 _ROWS = ("read", "cls", "mask", "last", "max")
 
 
@@ -87,8 +87,9 @@ class EvaluationPlan(Record):
         without their signs.
     metrics
         "spearman", "dense_spearman", "kendall" and "top_k" compare with importance; "pointing" is
-        1 if the labelled token has the highest score; "comprehensiveness", "sufficiency" and
-        "log_odds" are those of `faithfulness`.
+        1 if the labelled token has the highest score; "entropy" is `normalized_entropy`, 1 if all
+        tokens have the same score; "comprehensiveness", "sufficiency" and "log_odds" are those of
+        `faithfulness`.
     target
         What importance, gradients and faithfulness are about: "predicted" for the prediction of the
         model, "label" for the label of each text, or a class or token by number or name.
@@ -108,8 +109,8 @@ class EvaluationPlan(Record):
         Percent of the tokens for faithfulness.
     special
         Whether special tokens, such as CLS, count. By default they do in comparisons with
-        importance, as in the paper's tables, and not in "pointing" and faithfulness. They always
-        do in a text that has no other tokens.
+        importance, as in the paper's tables, and in "entropy", and not in "pointing" and
+        faithfulness. They always do in a text that has no other tokens.
     truncate
         Cut texts that are too long for the model; by default they fail.
     baselines
@@ -202,7 +203,8 @@ class EvaluationPlan(Record):
 
     def counts_special(self, metric: Metric) -> bool:
         """Return whether special tokens count in a metric."""
-        return metric in AGREEMENT_METRICS if self.special is None else self.special
+        own = metric in AGREEMENT_METRICS or metric == "entropy"
+        return own if self.special is None else self.special
 
     @property
     def columns(self) -> tuple[tuple[ImportanceName | None, Metric], ...]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from attnflow.errors import InputError
 from attnflow.evaluate._agreement import hits
 from attnflow.evaluate._counted import counted_positions
+from attnflow.evaluate._entropy import normalized_entropy
 from attnflow.evaluate._kendall import kendall
 from attnflow.evaluate._plan import FAITHFULNESS_METRICS, EvaluationPlan, Metric
 from attnflow.evaluate._spearman import dense_spearman, spearman
@@ -39,6 +40,8 @@ def metric_values(
         places = counted_positions(tokens, tokenizer, special=special)
         if metric == "pointing":
             values[:, column] = hits(rows, _pointed(position, places, tokens), among=places)
+        elif metric == "entropy":
+            values[:, column] = normalized_entropy(rows[:, places])
         else:
             assert name is not None  # noqa: S101 (`columns` has an importance for these)
             own, other = (rows, importance[name])

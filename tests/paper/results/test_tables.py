@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import math
 from pathlib import Path
 from typing import Any, cast
 
@@ -207,6 +208,20 @@ def test_subjects_are_looked_for_among_words(exact: Loaded, prefixes: list[Prefi
 def test_a_sentence_without_a_known_subject_is_an_error(shipped: Loaded) -> None:
     with pytest.raises(InputError, match="subject of 'the key' is unknown"):
         _ = paper.subject_table(shipped.model, shipped.tokenizer, [Prefix(("the", "key"), 0)])
+
+
+def test_entropy_is_that_of_the_scores_of_cls(exact: Loaded, prefixes: list[Prefix]) -> None:
+    both = exact.model, exact.tokenizer
+    table = paper.entropy_table(*both, prefixes)
+    assert table.settings["measure"] == "entropy"
+    for number, prefix in enumerate(prefixes):
+        attention = attend(*both, " ".join(prefix.words))
+        for row, method in enumerate((af.raw, af.rollout, af.flow)):
+            for layer, scores in enumerate(method(attention, queries=[0]).scores[:, 0]):
+                shares = [score / scores.sum() for score in scores]
+                entropy = -sum(share * math.log(share) for share in shares if share)
+                expected = entropy / math.log(len(scores))
+                assert table.values[number, row, layer] == pytest.approx(expected, abs=1e-9)
 
 
 def test_no_sentences_make_no_table(shipped: Loaded) -> None:

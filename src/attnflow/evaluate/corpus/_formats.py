@@ -25,6 +25,7 @@ _METRICS = {
     "kendall": "Kendall's tau-b",
     "top_k": "overlap of the top tokens",
     "pointing": "share of texts whose labelled token has the highest score",
+    "entropy": "entropy of the scores, 1 if all are equal",
     "log_odds": "log-odds",
 }
 _LATEX = {char: f"\\{char}" for char in "&%$#_{}"} | {

@@ -23,13 +23,18 @@ from attnflow.paper.results._table_3 import (
     table_3,
     table_3_ablation,
 )
-from attnflow.paper.results._tables import agreement_table, agreement_tables, subject_table
+from attnflow.paper.results._tables import (
+    agreement_table,
+    agreement_tables,
+    entropy_table,
+    subject_table,
+)
 
 __all__ = [
     "AS_PUBLISHED_TEXTS", "FIGURE_4", "TABLE_1", "TABLE_2", "TABLE_3", "TABLE_3_AS_PUBLISHED",
     "GradientSums", "PaperFigure", "PronounChoice", "PronounCounts", "PronounResolution",
     "PronounSentence", "Share", "Table3Settings", "agreement_table", "agreement_tables",
-    "count_pronouns", "figure_1", "figure_2", "figure_3", "figure_4", "gradient_sums",
-    "over_models", "pronoun_counts_figure", "resolve", "sample", "subject_table", "table_3",
-    "table_3_ablation",
+    "count_pronouns", "entropy_table", "figure_1", "figure_2", "figure_3", "figure_4",
+    "gradient_sums", "over_models", "pronoun_counts_figure", "resolve", "sample", "subject_table",
+    "table_3", "table_3_ablation",
 ]  # fmt: skip

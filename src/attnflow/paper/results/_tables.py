@@ -1,4 +1,4 @@
-"""Tables 1 and 2 of the paper, and how often the subject has the highest score.
+"""Tables 1 and 2 of the paper, how often the subject scores highest, and how even scores are.
 
 Abnar & Zuidema (2020), https://doi.org/10.18653/v1/2020.acl-main.385
 """
@@ -177,6 +177,34 @@ def subject_table(
     chance = [1 / len(prefix.words) for prefix in prefixes]
     table = dataclasses.replace(table, per_text={**table.per_text, "chance": chance})
     return _with_settings(table, found, measure="subject", reduce="norm")
+
+
+def entropy_table(
+    model: nn.Module,
+    tokenizer: Any,
+    prefixes: Sequence[Prefix],
+    *,
+    progress: Progress | None = None,
+) -> LayerTable:
+    """Return how evenly the scores of CLS are distributed over tokens, by method and layer.
+
+    The values are `normalized_entropy`: 1 if all tokens of a sentence have the same score.
+
+    Parameters
+    ----------
+    model, tokenizer, prefixes, progress
+        As for `agreement_table`.
+
+    Examples
+    --------
+    >>> from attnflow import paper
+    >>> shipped = paper.load()
+    >>> paper.entropy_table(shipped.model, shipped.tokenizer, paper.generate(5))
+    LayerTable(texts=5, rows=('raw', 'rollout', 'flow'), layers=(1, 2, 3, 4, 5, 6))
+    """
+    plan = EvaluationPlan(metrics=("entropy",), **_PAPER)
+    found = _measured(model, tokenizer, prefixes, plan, progress)
+    return _with_settings(found.table("entropy"), found, measure="entropy")
 
 
 def _measured(
