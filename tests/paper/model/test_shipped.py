@@ -86,18 +86,17 @@ def test_its_attention_is_that_of_6_layers_and_8_heads(shipped: Loaded) -> None:
 def test_the_card_has_natural_sentences_and_of_0_to_5_attractors(
     card: dict[tuple[str, ...], list[float]],
 ) -> None:
-    assert card["test, a tenth of numpred.val",][1] >= 0.93
-    assert card["wiki-test.txt, another file",][1] >= 0.93
+    assert card["test, a tenth of numpred.val",][1] >= 0.96  # the paper's model: 0.96
+    assert card["wiki-test.txt, another file",][1] >= 0.96
     assert {key[0] for key in card if len(key) == 2} == {"0", "1", "2", "3", "4", "5"}
 
 
 def test_the_settings_of_the_card_are_those_of_its_recipe() -> None:
     text = (SHIPPED / "README.md").read_text("utf-8")
     stored = dict(
-        re.findall(r"^\| ([a-z0-9_.]+) +\| +([\d.]+|None|\[[\d., ]+\]) +\|$", text, re.MULTILINE)
+        re.findall(r"^\| ([a-z0-9_.]+) +\| +([\d.e-]+|None|True|False|\[[\d., ]+\]) +\|$", text, re.MULTILINE)
     )
-    recipe = paper.ACCURATE_RECIPE.to_dict()
-    assert recipe.pop("bf16") is False  # newer than the card, whose run was in float32
+    recipe = replace(paper.Recipe(), bf16=True).to_dict()
     for name in ("mix", "augmentation"):
         recipe |= {f"{name}.{key}": value for key, value in recipe.pop(name).items()}
     assert {name: stored[name] for name in recipe} == {n: str(v) for n, v in recipe.items()}
