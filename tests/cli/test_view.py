@@ -73,6 +73,12 @@ def test_the_page_switches_between_edges(run: Run, page: Path) -> None:
     assert page.read_text() == to_html(explained)
 
 
+def test_a_note_says_that_effective_attention_equals_attention(run: Run, page: Path) -> None:
+    result = run("view", TEXT, "--edges", "effective", "--out", page)
+    assert result.exit_code == 0
+    assert "note: effective attention equals attention here" in result.stderr
+
+
 def test_edges_alone_take_the_place_of_attention(run: Run, page: Path) -> None:
     assert run("view", TEXT, "--edges", "norms", "--out", page).exit_code == 0
     document = _document(page)

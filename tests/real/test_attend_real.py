@@ -8,6 +8,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 from oracle import own_attentions
+from pictures import noise
 from real_models import REAL_MODELS, marked
 from sounds import hiss
 
@@ -27,6 +28,8 @@ CAUSAL = ["smollm2", "iglm"]
 def _inputs(model: Any, tokenizer: Any, name: str) -> dict[str, Any]:
     """What the model's forward takes for its example, by the model's own tokenizer."""
     example = REAL_MODELS[name]
+    if name == "dinov2":
+        return {"pixel_values": noise(112)}
     if not example.text:  # Whisper; start, no timestamps, " (", "water"
         said = torch.tensor([[50257, 50362, 357, 7050]])
         return {"input_features": hiss(), "decoder_input_ids": said}

@@ -8,10 +8,10 @@ import typer
 from attnflow.cli import _model_options as options
 from attnflow.cli._explanation_table import explanation_table
 from attnflow.cli._loading import SHIPPED, explain_memory_errors, loaded_model, loading
-from attnflow.cli._notes import print_note, print_sinks_note, print_unknown_note
+from attnflow.cli._notes import print_edges_note, print_note, print_sinks_note, print_unknown_note
 from attnflow.cli._options import number_or_name, wrong
 from attnflow.cli._texts import one_text
-from attnflow.edges import EDGES, check_edges
+from attnflow.edges import EDGES, Edges
 from attnflow.evaluate import explain, explanation_document, unknown_words
 from attnflow.types import METHODS, Method
 
@@ -53,7 +53,7 @@ def explain_command(
     """
     if (text is None) == (file is None):
         raise wrong("TEXT", "expected one of TEXT, - for standard input, and --file")
-    chosen, weights = _methods(methods), check_edges(edges, "--edges")
+    chosen, weights = _methods(methods), _edges(edges)
     given = one_text(text, file)
     load_settings = {"allow_pickle": allow_pickle, "remote_code": remote_code, "device": device}
     with loading("explaining", model) as progress, explain_memory_errors("a shorter text"):
@@ -82,6 +82,7 @@ def explain_command(
         explanation_table(explanation, unknown)
     print_unknown_note(explanation, unknown)
     print_sinks_note(explanation.attention)
+    print_edges_note(explanation.graphs)
     if explanation.saturated:
         print_note(
             f"flow is saturated at layer {explanation.layer}: every score is at its ceiling, "
@@ -100,3 +101,9 @@ def _methods(text: str) -> tuple[Method, ...]:
     if unknown := [name for name in names if name not in METHODS]:
         raise wrong("--methods", f"expected names of {', '.join(METHODS)}, got {unknown[0]!r}")
     return cast("tuple[Method, ...]", names)
+
+
+def _edges(name: str) -> Edges:
+    if name not in EDGES:
+        raise wrong("--edges", f"expected one of {', '.join(EDGES)}, got {name!r}")
+    return name

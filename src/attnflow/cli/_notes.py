@@ -1,13 +1,14 @@
-"""Notes on stderr about attention sinks and unknown words."""
+"""Notes on stderr about attention sinks, unknown words and edges that equal attention."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import typer
 
 from attnflow._internal.display import printable
 from attnflow._internal.sinks import describe_sinks
 from attnflow.evaluate import Explanation
-from attnflow.types import Attention, EncoderDecoderAttention
+from attnflow.types import Attention, AttentionGraph, EncoderDecoderAttention
 
 # How to exclude sinks, for commands without an option for it.
 COMPUTE_WITHOUT = "attnflow compute --without"
@@ -41,3 +42,13 @@ def print_unknown_note(explanation: Explanation, unknown: Mapping[int, str]) -> 
     unk, blank = explanation.tokens[min(unknown)], explanation.importance["blank_out"].settings
     nothing = "; their blank-out is 0 whatever they mean" if blank["replaced_by"] == unk else ""
     print_note(f"not in the model's vocabulary: {each}{nothing}")
+
+
+def print_edges_note(graphs: Mapping[Any, object]) -> None:
+    """Print one line if effective attention is the same as attention."""
+    graph = graphs.get("effective")
+    if isinstance(graph, AttentionGraph) and graph.settings.get("equals_attention"):
+        print_note(
+            "effective attention equals attention here, as it does for texts with no more tokens "
+            "than a head has dimensions"
+        )

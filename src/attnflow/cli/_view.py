@@ -11,7 +11,7 @@ from attnflow import models
 from attnflow._internal import storage
 from attnflow.cli import _model_options as options
 from attnflow.cli._loading import explain_memory_errors, loaded_model, loading
-from attnflow.cli._notes import print_note, print_sinks_note, print_unknown_note
+from attnflow.cli._notes import print_edges_note, print_note, print_sinks_note, print_unknown_note
 from attnflow.cli._options import check_file, number_or_name, wrong
 from attnflow.cli._progress import progress_bar
 from attnflow.cli._texts import one_text
@@ -170,7 +170,9 @@ def _explained(
                 raise
             graphs = _graphs(loaded, text, edges, truncate=passes["truncate"])
             print_note(f"the page shows only {', '.join(graphs)}, without a prediction: {reason}")
+            print_edges_note(graphs)
             return graphs
+    print_edges_note(explanation.graphs)
     print_unknown_note(explanation, unknown_words(explanation, loaded.tokenizer))
     return explanation
 

@@ -30,7 +30,7 @@ EDGES = cast("tuple[Edges, ...]", tuple(_FUNCTIONS))
 """The names of all edge weights."""
 
 
-def check_edges(edges: object, name: str = "edges") -> Edges:
+def check_edges(edges: object) -> Edges:
     """Return the name of edge weights if it is known.
 
     >>> check_edges("norms")
@@ -38,7 +38,7 @@ def check_edges(edges: object, name: str = "edges") -> Edges:
     """
     if isinstance(edges, str) and edges in EDGES:
         return edges
-    raise InputError(f"{name}: expected one of {', '.join(EDGES)}, got {edges!r}")
+    raise InputError(f"edges: expected one of {', '.join(EDGES)}, got {edges!r}")
 
 
 def edge_graph(

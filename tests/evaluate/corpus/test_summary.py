@@ -13,7 +13,7 @@ from stand_in import CELLS, run_stand_in, write_texts
 
 from attnflow.evaluate import Cell, LabelledText, Summary
 from attnflow.evaluate.corpus._data import Part
-from attnflow.evaluate.corpus._formats import groups
+from attnflow.evaluate.corpus._formats import groups, save_summary
 from attnflow.evaluate.corpus._parts import PartFiles
 from attnflow.evaluate.corpus._summary import _poisson, summarize
 from attnflow.evaluate.corpus._worker import PartValues
@@ -143,22 +143,72 @@ def test_latex_is_escaped(tmp_path: Path) -> None:
             assert line.count("&") <= 2
 
 
-def test_baselines_are_below_the_table_of_every_edge_weight(tmp_path: Path) -> None:
-    norms = tuple(cell._replace(edges="norms") for cell in CELLS)
-    random = Cell(None, "random", None, "input_gradient", "spearman")
-    rng = np.random.default_rng(0)
-    cells = (*CELLS, *norms, random)
-    found = _summary(tmp_path, rng.random((5, len(cells))), cells=cells)
-    tables = groups(found)
-    assert [table.title for table in tables] == [
-        f"Spearman's rank correlation with input gradient, edges: {name}"
-        for name in ("attention", "norms")
-    ]
+RANDOM = Cell(None, "random", None, "input_gradient", "spearman")
+NORMS = tuple(cell._replace(edges="norms") for cell in CELLS)
+
+
+def test_baselines_are_below_the_table_of_their_metric(tmp_path: Path) -> None:
+    found = _summary(tmp_path, np.full((5, 5), 0.5), cells=(*CELLS, RANDOM))
+    (table,) = groups(found)
+    assert table.baselines == {"random": found.cells[-1]}
+    assert found.text().count("random") == 1
+
+
+def test_several_edge_weights_are_one_table_with_layers_across(tmp_path: Path) -> None:
+    values = np.array([[0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, -0.8, 0.0]] * 2)
+    values[0, 4] = np.nan
+    cells = (*CELLS, *NORMS, RANDOM)
+    # Another metric, of which less is better; its values are the same.
+    other = tuple(cell._replace(importance=None, metric="log_odds") for cell in cells)
+    found = _summary(tmp_path, np.tile(values, 2), cells=(*cells, *other))
+    (first, second) = groups(found)
+    assert (first.edges, first.layers) == (["attention", "norms"], [1, 2])
+    assert list(first.rows) == [
+        ("attention", "raw"), ("attention", "flow"), ("norms", "raw"), ("norms", "flow"),
+    ]  # fmt: skip
+    assert (first.lower, second.lower) == (False, True)
+    text = found.text()
+    tables = text.split("log-odds (less is better)")
+    assert len(tables) == 2
     for table in tables:
-        assert list(table.methods) == ["raw", "flow"]
-        assert table.layers == [1, 2]
-        assert table.baselines == {"random": found.cells[-1]}
-    assert found.text().count("random") == 2
+        lines = [re.split(r" {2,}", line.strip()) for line in table.splitlines()]
+        assert ["edges, method", "L1", "L2", "95 % interval, L2"] in lines
+        assert ["attention, flow", "0.30", "0.40", "[0.40, 0.40]"] in lines
+        assert ["norms, raw", "0.50*", "0.60", "[0.60, 0.60]"] in lines
+        assert ["random", "0.00 ± 0.00 [0.00, 0.00]"] in lines
+    best = "Best: norms, flow, L1, 0.70 [0.70, 0.70]; at the last layer: norms, raw, L2, 0.60 "
+    assert best in tables[0]
+    assert "Best: norms, flow, L2, -0.80 [-0.80, -0.80]." in tables[1]
+    assert "* undefined for some texts" in text
+    assert "| edges, method   |" in found.markdown()
+    assert r"norms, raw & 0.50* & 0.60 & [0.60, 0.60] \\" in found.latex()
+
+
+def test_the_best_cell_is_one_that_most_texts_define(tmp_path: Path) -> None:
+    values = np.full((5, 4), [0.1, 0.2, 0.3, 0.9])
+    values[:3, 3] = np.nan
+    assert "Best: flow, L1, 0.30 [0.30, 0.30]; at the last layer: raw, L2" in _text(
+        values, tmp_path
+    )
+
+
+def test_no_cell_is_the_best_if_none_is_defined(tmp_path: Path) -> None:
+    assert "Best" not in _text(np.full((5, 4), np.nan), tmp_path)
+
+
+def _text(values: NDArray[np.float64], folder: Path) -> str:
+    return _summary(folder, values).text()
+
+
+def test_a_figure_has_a_panel_for_each_metric_and_edge_weight(tmp_path: Path) -> None:
+    cells = (*CELLS, *NORMS, RANDOM)
+    other = tuple(cell._replace(importance="blank_out") for cell in cells)
+    rng = np.random.default_rng(0)
+    found = _summary(tmp_path, rng.random((5, 2 * len(cells))), cells=(*cells, *other))
+    save_summary(found, tmp_path)
+    drawn = (tmp_path / "summary.svg").read_text("utf-8")
+    axes = re.findall(r'<g id="(axes_\d+)">', drawn)
+    assert len(set(axes)) == 4
 
 
 def test_csv_has_every_number(values: NDArray[np.float64], tmp_path: Path) -> None:

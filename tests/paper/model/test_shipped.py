@@ -94,7 +94,11 @@ def test_the_card_has_natural_sentences_and_of_0_to_5_attractors(
 def test_the_settings_of_the_card_are_those_of_its_recipe() -> None:
     text = (SHIPPED / "README.md").read_text("utf-8")
     stored = dict(
-        re.findall(r"^\| ([a-z0-9_.]+) +\| +([\d.e-]+|None|True|False|\[[\d., ]+\]) +\|$", text, re.MULTILINE)
+        re.findall(
+            r"^\| ([a-z0-9_.]+) +\| +([\d.e-]+|None|True|False|\[[\d., ]+\]) +\|$",
+            text,
+            re.MULTILINE,
+        )
     )
     recipe = replace(paper.Recipe(), bf16=True).to_dict()
     for name in ("mix", "augmentation"):

@@ -26,12 +26,21 @@ _METRICS = {
     "top_k": "overlap of the top tokens",
     "pointing": "share of texts whose labelled token has the highest score",
     "entropy": "entropy of the scores, 1 if all are equal",
-    "log_odds": "log-odds",
+    "comprehensiveness": "comprehensiveness (more is better)",
+    "sufficiency": "sufficiency (less is better)",
+    "log_odds": "log-odds (less is better)",
 }
 _LATEX = {char: f"\\{char}" for char in "&%$#_{}"} | {
     "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
 }  # fmt: skip
 _LEGEND = "Mean ± standard deviation over texts [95 % bootstrap interval of the mean]."
+_GRID_LEGEND = (
+    "In tables with several edge weights: means over texts. Raw scores of attention are without "
+    "the residual connection; those of other edges are rows of the graph, with it."
+)
+_STAR_LEGEND = "* undefined for some texts; summary.csv has their number."
+# 1 for metrics of which more is better, the default; -1 if less is; 0 if neither is.
+_SIGNS = {"sufficiency": -1, "log_odds": -1, "entropy": 0}
 _COLUMNS = (
     "edges", "method", "layer", "importance", "metric", "mean", "std", "low", "high", "defined",
     "undefined", "failed", "texts",
@@ -39,31 +48,51 @@ _COLUMNS = (
 
 
 class Group(NamedTuple):
-    """The cells of one metric, importance and edge weight: a table, or a panel of a figure."""
+    """The cells of one metric and importance: tables, or a row of panels of a figure."""
 
     title: str
-    methods: dict[str, dict[int, CellSummary]]  # by method and layer
+    sign: int  # 1 if more is better, -1 if less is, 0 if neither is
+    rows: dict[tuple[str, str], dict[int, CellSummary]]  # by edges and method, then by layer
     baselines: dict[str, CellSummary]  # without a layer
 
     @property
     def layers(self) -> list[int]:
         """The layers, in their order."""
-        return list(next(iter(self.methods.values())))
+        return list(next(iter(self.rows.values())))
+
+    @property
+    def edges(self) -> list[str]:
+        """The edge weights, in their order."""
+        return list(dict.fromkeys(edges for edges, _ in self.rows))
+
+    def methods(self, edges: str) -> dict[str, dict[int, CellSummary]]:
+        """Return the cells of one edge weight, by method and layer."""
+        return {method: cells for (own, method), cells in self.rows.items() if own == edges}
+
+    def best(self, layers: Sequence[int]) -> CellSummary | None:
+        """Return the best cell of these layers, None without any or if neither is better.
+
+        Of those that at least half of the texts define, as a mean over few texts may be chance.
+        """
+        cells = [cells[layer] for cells in self.rows.values() for layer in layers]
+        known = [item for item in cells if item.defined and item.defined >= item.undefined]
+        if not self.sign:
+            return None
+        return max(known, key=lambda item: self.sign * item.mean, default=None)
 
 
 def groups(summary: Summary) -> list[Group]:
-    """Return the tables of a summary; baselines are in the table of every edge weight."""
-    found: dict[tuple[str | None, ...], Group] = {}
+    """Return the cells of a summary by metric and importance, in the order of the plan."""
+    found: dict[tuple[str | None, str], Group] = {}
     for item in summary.cells:
         edges, method, layer, importance, metric = item.cell
+        group = found.setdefault(
+            (importance, metric), Group(_title(importance, metric), _SIGNS.get(metric, 1), {}, {})
+        )
         if edges is not None and layer is not None:
-            key = (edges, importance, metric)
-            group = found.setdefault(key, Group(_title(*key), {}, {}))
-            group.methods.setdefault(method, {})[layer] = item
-            continue
-        for (_, *of), group in found.items():
-            if of == [importance, metric]:
-                group.baselines[method] = item
+            group.rows.setdefault((edges, method), {})[layer] = item
+        else:
+            group.baselines[method] = item
     return list(found.values())
 
 
@@ -120,37 +149,92 @@ def _document(
     model, data = settings["model"]["name"], settings["data"]["name"]
     failed = f", {summary.failed:,} failed" if summary.failed else ""
     parts = [about(printable(f"{model}, {data}: {summary.texts:,} texts{failed}"))]
-    for group in groups(summary):
-        parts.append(about(group.title))
-        head = ["layer", *group.methods]
-        layers = [
-            [str(layer), *(_cell(by_layer[layer]) for by_layer in group.methods.values())]
-            for layer in group.layers
-        ]
-        parts.append(table([head, *layers]))
+    found = groups(summary)
+    for group in found:
+        several = len(group.edges) > 1
+        title = group.title if several else f"{group.title}, edges: {_words(group.edges[0])}"
+        parts += [about(title), table(_grid(group) if several else _by_layer(group))]
         if group.baselines:
             rows = [[name, _cell(item)] for name, item in group.baselines.items()]
             parts.append(table([["baseline", "mean"], *rows]))
+        if best := _best_line(group):
+            parts.append(about(best))
     parts.append(about(_LEGEND))
+    grids = [group for group in found if len(group.edges) > 1]
+    if grids:
+        parts.append(about(_GRID_LEGEND))
+    if any(item.undefined for group in grids for by in group.rows.values() for item in by.values()):
+        parts.append(about(_STAR_LEGEND))
     parts += [
         about(f"text_id {number} failed: {printable(error)}") for number, error in summary.errors
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _title(edges: str | None, importance: str | None, metric: str | None) -> str:
-    of = "" if importance is None else f" with {importance.replace('_', ' ')}"
-    return f"{_METRICS.get(str(metric), str(metric))}{of}, edges: {str(edges).replace('_', ' ')}"
+def _by_layer(group: Group) -> _Rows:
+    """Return the table of one edge weight: a row for each layer, a column for each method."""
+    methods = group.methods(group.edges[0])
+    rows = [
+        [str(layer), *(_cell(by_layer[layer]) for by_layer in methods.values())]
+        for layer in group.layers
+    ]
+    return [["layer", *methods], *rows]
+
+
+def _grid(group: Group) -> _Rows:
+    """Return the table of several edge weights: a row for each with each method, layers across."""
+    last = max(group.layers)
+    head = ["edges, method", *(f"L{layer}" for layer in group.layers), f"95 % interval, L{last}"]
+    rows: list[list[str]] = [head]
+    for (edges, method), cells in group.rows.items():
+        means = [_mean(cells[layer]) for layer in group.layers]
+        rows.append([f"{_words(edges)}, {method}", *means, _interval(cells[last])])
+    return rows
+
+
+def _best_line(group: Group) -> str:
+    """Return a sentence that names the best cell, and the best of the last layer; empty if none."""
+    overall, above = (group.best(layers) for layers in (group.layers, [max(group.layers)]))
+    if overall is None:
+        return ""
+    line = f"Best: {_named(overall, group)}"
+    if above is not None and above is not overall:
+        line += f"; at the last layer: {_named(above, group)}"
+    return f"{line}."
+
+
+def _named(item: CellSummary, group: Group) -> str:
+    edges, method, layer = item.cell[:3]
+    name = f"{_words(str(edges))}, {method}" if len(group.edges) > 1 else method
+    return f"{name}, L{layer}, {_mean(item)} {_interval(item)}"
+
+
+def _title(importance: str | None, metric: str) -> str:
+    of = "" if importance is None else f" with {_words(importance)}"
+    return f"{_METRICS.get(metric, metric)}{of}"
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _mean(item: CellSummary) -> str:
+    star = "*" if item.undefined else ""
+    return (format_number(item.mean, 2) if item.defined else "none") + star
+
+
+def _interval(item: CellSummary) -> str:
+    if not item.defined:
+        return ""
+    return f"[{format_number(item.low, 2)}, {format_number(item.high, 2)}]"
 
 
 def _cell(item: CellSummary) -> str:
     more = f", {item.undefined:,} undefined" if item.undefined else ""
     if not item.defined:
         return f"none{more}"
-    mean, std, low, high = (
-        format_number(number, 2) for number in (item.mean, item.std, item.low, item.high)
-    )
-    return f"{mean} ± {std} [{low}, {high}]{more}"
+    mean, std = (format_number(number, 2) for number in (item.mean, item.std))
+    return f"{mean} ± {std} {_interval(item)}{more}"
 
 
 def _latex(text: str) -> str:

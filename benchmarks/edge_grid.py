@@ -1,0 +1,76 @@
+"""The grid: every edge weight, method and layer, against importance and by faithfulness.
+
+Rank correlation with blank-out, input gradients and integrated gradients; comprehensiveness,
+sufficiency and log-odds; random scores and blank-out itself beside them. The third part of the
+grid, a task with known answers, is atom_mapping.py.
+
+    python benchmarks/edge_grid.py verb-number --data DIR --out RUN
+    python benchmarks/edge_grid.py FOLDER --data DIR --texts 500 --out RUN
+
+DIR has linzen/ and linzen-sentences/ for the model that comes with attnflow, of which held-out
+sentences are taken at random; without it sentences are generated. For a classifier of SST-2, which
+`attnflow train sst2` trains, it has the first sentences of its dev split. RUN gets the tables and
+the figure. A run that was stopped is resumed by the same command.
+"""
+
+import argparse
+import functools
+from pathlib import Path
+
+from attnflow import edges, models, paper
+from attnflow.evaluate import EvaluationPlan, RunProgress, RunResult, run
+
+PLAN = EvaluationPlan(
+    edges=edges.EDGES,
+    importance=("blank_out", "input_gradient", "integrated_gradients"),
+    metrics=("spearman", "comprehensiveness", "sufficiency", "log_odds"),
+    baselines=("random", "blank_out"),
+    draws=3,  # of random scores for each text: enough for a mean over many
+)
+SHIPPED = "verb-number"
+
+
+def texts(model: str, data: Path | None, count: int) -> list[str]:
+    """The sentences for a model."""
+    if model != SHIPPED:
+        if data is None:
+            raise SystemExit("--data: expected the folder of SST-2, got nothing")
+        return [review.text for review in paper.read_sst2(data, "dev")[:count]]
+    splits = None if data is None else paper.load_splits(data)
+    return [" ".join(prefix.words) for prefix in paper.sample(splits, count)]
+
+
+def grid(model: str, data: Path | None, out: Path, *, count: int, part_size: int) -> RunResult:
+    """Measure the grid, or resume it."""
+    out.mkdir(parents=True, exist_ok=True)
+    file = out / "texts.txt"
+    _ = file.write_text("".join(f"{text}\n" for text in texts(model, data, count)), "utf-8")
+    load = paper.load if model == SHIPPED else functools.partial(models.load, model)
+    return run(
+        load, file, out / "run", plan=PLAN, name=Path(model).name, part_size=part_size,
+        on_progress=_report,
+    )  # fmt: skip
+
+
+def _report(progress: RunProgress) -> None:
+    end = "\n" if progress.texts == progress.total else ""
+    print(f"\r{progress.texts:,} of {progress.total:,} texts", end=end, flush=True)
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description="edge weights by method and layer")
+    _ = parser.add_argument("model", help="verb-number, or the folder of a classifier of SST-2")
+    _ = parser.add_argument("--data", type=Path, help="folder with the sentences")
+    _ = parser.add_argument("--texts", type=int, default=2000, help="how many sentences")
+    _ = parser.add_argument("--out", type=Path, required=True, help="folder for the results")
+    _ = parser.add_argument("--part-size", type=int, default=64, help="texts of a part")
+    options = parser.parse_args()
+    done = grid(
+        options.model, options.data, options.out, count=options.texts, part_size=options.part_size
+    )
+    print(done.summary.text())
+
+
+if __name__ == "__main__":
+    main()
