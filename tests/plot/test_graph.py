@@ -182,6 +182,15 @@ def test_layers_can_have_scales_of_their_own() -> None:
     assert _widths(own, 2)[1, 3] == _widths(own, 1)[1, 3] == _widths(one, 1)[1, 3]
 
 
+def test_a_layer_of_nearly_equal_weights_has_thin_edges() -> None:
+    weights = np.full((5, 5), 0.2)
+    weights[1, 3] = 0.201
+    g = af.AttentionGraph([weights])
+    one, own = (_widths(plot.graph(g, scale=scale), 1) for scale in ("figure", "layer"))
+    assert set(own) == {(1, 3)}
+    assert own[1, 3] < 0.5 * one[1, 3]
+
+
 def test_a_layer_of_equal_weights_has_no_pattern() -> None:
     g = af.AttentionGraph([np.full((4, 4), 0.25) + 1e-12 * np.eye(4)[::-1]])
     assert _edges(plot.graph(g, scale="layer")) == {}
