@@ -2,12 +2,14 @@
 
 import csv
 import itertools
+import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from typer.testing import Result
 
+import attnflow
 from attnflow.models import Loaded
 
 Run = Callable[..., Result]
@@ -60,6 +62,17 @@ def test_counts_are_printed_and_written_next_to_the_figure(
     assert heading.endswith(f"{len(counted)} counted")
     reported = sum(int(line.split()[0]) for line in lines if " left out: " in line)
     assert reported == 12 - len(counted)
+    with (out / "figure-4-winogender.csv").open(newline="") as file:
+        settings = {row["settings"] for row in csv.DictReader(file)}
+    assert len(settings) == 1
+    stored = json.loads(settings.pop())
+    assert (stored["model"], stored["data"], stored["folder"]) == (
+        str(gpt), "Winogender", str(folder),
+    )  # fmt: skip
+    assert (stored["rows"], stored["sentences"]) == (25, 12)
+    assert sum(stored["left_out"].values()) == 12 - len(counted)
+    assert stored["receptive_field"] is True
+    assert stored["attnflow"] == attnflow.__version__
     assert "[95 % Wilson interval]; chance is 0.50" in result.stdout
     rules = ("first candidate", "nearest candidate", "larger support", "larger effect")
     assert sum(line.startswith(tuple(f"| {rule}" for rule in rules)) for line in lines) == 4
