@@ -64,7 +64,7 @@ def _scaling(runs: dict[int, Run]) -> str:
             *(report.duration(phase) for phase in (run.start, run.work, run.end)),
             f"{run.rate:,.0f}",
             f"{run.peak_mb:,.0f} MB",
-            f"{run.result_mb:,.1f} MB",
+            f"{1024 * run.result_mb:,.0f} kB",
         ]
         for count, run in runs.items()
     ]

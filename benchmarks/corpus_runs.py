@@ -103,7 +103,7 @@ def measure(folder: str, count: int, stop: int, workers: int) -> dict[str, Any]:
         (_model_work.ModelWork, "observe", "model"),
         (_parts.PartFiles, "verify", "checked"),
         (_parts.PartFiles, "write", "served"),
-        (_data.Corpus, "scan", "served"),
+        (_data.Corpus, "scan", "scan"),
         (_run, "summarize", "served"),
     ]
     before = [(owner, name, getattr(owner, name)) for owner, name, _ in replaced]
@@ -140,7 +140,8 @@ def measure(folder: str, count: int, stop: int, workers: int) -> dict[str, Any]:
         "model": times.seconds.get("model", 0.0),
         "model_cpu": times.cpu.get("model", 0.0),
         "checked": times.seconds["checked"],
-        "served": times.seconds["served"],
+        # The second pass over the data does the same as the first, between other work.
+        "served": times.seconds.get("served", 0.0) + 2 * times.seconds["scan"],
         "peak_mb": memory.peak_mb(),
         "result_mb": sum(path.stat().st_size for path in out.glob("results/*")) / 2**20,
         "measured": measured,

@@ -112,7 +112,7 @@ def test_evaluation_over_a_corpus_reports_speed_memory_resuming_and_ray(
     assert memory.beside == "1.10 times"
     assert (resume.attnflow, resume.beside) == ("200 ms", "1.00% of the run")
     assert ray.beside == "20.0 s (2.00 times)"
-    assert "| 8 | 2.00 s | 17.0 s | 1.00 s | 0 | 550 MB | 2.0 MB |" in found.blocks[1]
+    assert "| 8 | 2.00 s | 17.0 s | 1.00 s | 0 | 550 MB | 2,048 kB |" in found.blocks[1]
     # 8 texts in 20 s are 0.4 a second; the driver needs 0.1 s for each.
     assert "10⁸ / 0 s = 69,444 worker hours" in found.blocks[-1]
     assert "keeps up with about 25 workers" in found.blocks[-1]

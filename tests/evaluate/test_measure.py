@@ -18,6 +18,7 @@ from attnflow.errors import InputError, UnsupportedModelError
 from attnflow.evaluate import Cell, EvaluationPlan, LabelledText, Measured, measure
 from attnflow.evaluate._rows import random_scores
 from attnflow.importance import blank_out, input_gradient, integrated_gradients
+from attnflow.methods import scores_of_position
 from attnflow.models import Loaded, attend
 
 pytestmark = pytest.mark.slow
@@ -350,6 +351,26 @@ def test_batches_are_limited(
     values = _run(exact, TEXTS, layers=[6]).values
     assert found == sizes
     np.testing.assert_allclose(values, expected, rtol=0, atol=1e-6)
+
+
+def test_texts_of_one_length_are_scored_together_as_many_as_fit(
+    exact: Loaded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = ["the key", "the key to the cabinets", "the keys", "the dog"]
+    sizes: list[int] = []
+
+    def counted(*given: Any, **named: Any) -> Any:
+        sizes.append(len(given[0]))
+        return scores_of_position(*given, **named)
+
+    monkeypatch.setattr("attnflow.evaluate._rows.scores_of_position", counted)
+    together = _run(exact, texts, methods="rollout", layers=[2, 6]).values
+    assert sizes == [3, 1]
+    monkeypatch.setattr("attnflow.evaluate._evaluation._MAX_SCORED", 2 * 6 * 8 * 4 * 4)
+    sizes.clear()
+    apart = _run(exact, texts, methods="rollout", layers=[2, 6]).values
+    assert sizes == [2, 1, 1]
+    np.testing.assert_allclose(together, apart, rtol=0, atol=1e-6)
 
 
 def test_the_predicted_class_is_the_default_target(exact: Loaded) -> None:
