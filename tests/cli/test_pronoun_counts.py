@@ -3,6 +3,7 @@
 import csv
 import itertools
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from typer.testing import Result
 
 import attnflow
 from attnflow.models import Loaded
+from attnflow.paper.data._winobias import WINOBIAS_FILES
 
 Run = Callable[..., Result]
 
@@ -79,6 +81,36 @@ def test_counts_are_printed_and_written_next_to_the_figure(
     assert "corrected for the receptive field" in result.stdout
     assert sum(line.startswith(("| 1 ", "| 2 ", "| 3 ")) for line in lines) == 3
     assert (out / "figure-4-winogender.svg").read_bytes().startswith(b"<?xml")
+
+
+def test_the_same_sentences_in_the_files_of_winobias_give_the_same_shares(
+    run: Run, tmp_path: Path, gpt: Path, winogender: Path
+) -> None:
+    nouns, both = ("author", "book", "love", "house"), tmp_path / "both"
+    _ = shutil.copytree(winogender, both / "winogender")
+    (both / "winobias").mkdir()
+    for name in WINOBIAS_FILES:
+        pronoun = "his" if name.startswith("pro") else "her"
+        lines = [
+            f"{number} [The {one}] saw the {other} at [{pronoun}] door."
+            for number, (one, other) in enumerate(itertools.permutations(nouns, 2), start=1)
+        ]
+        lines = {"male_occupations.txt": nouns[:2], "female_occupations.txt": nouns[2:]}.get(
+            name, lines
+        )
+        _ = (both / "winobias" / name).write_text("\n".join(lines) + "\n")
+    result = run("reproduce", "figure-4", "--model", gpt, "--data", both, "--out", tmp_path)
+    assert result.exit_code == 0, result.stderr
+    assert "WinoBias: 96 rows, 12 distinct sentences" in result.stdout
+    shares: list[list[dict[str, str]]] = []
+    for name in ("winogender", "winobias"):
+        with (tmp_path / f"figure-4-{name}.csv").open(newline="") as file:
+            shares.append(list(csv.DictReader(file)))
+    assert len(shares[0]) > 9
+    for one, other in zip(*shares, strict=True):
+        assert json.loads(one.pop("settings"))["data"] == "Winogender"
+        assert json.loads(other.pop("settings"))["data"] == "WinoBias"
+        assert one == other
 
 
 def test_the_format_is_that_of_both_figures(
