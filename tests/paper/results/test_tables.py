@@ -164,7 +164,7 @@ def test_an_error_in_a_comparison_ends_the_table(
     def fail(*_: Any, **__: Any) -> None:
         raise InputError("no flow here")
 
-    monkeypatch.setattr("attnflow.evaluate._rows.flow", fail)
+    monkeypatch.setattr("attnflow.methods._of_position.flow_values", fail)
     with pytest.raises(InputError, match="no flow here"):
         _ = paper.agreement_table(shipped.model, shipped.tokenizer, prefixes, "input_gradient")
 
