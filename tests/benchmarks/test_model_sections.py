@@ -68,38 +68,55 @@ def test_the_papers_tables_report_their_time_and_the_share_of_rollout_and_flow(
     assert finding.beside == "20% of it in rollout and flow"
 
 
-def test_evaluation_over_a_corpus_reports_speed_memory_resuming_and_ray(
-    benchmarks: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-):
-    part, plan = map(benchmarks, ("corpus", "plan"))
-    stopped = part.Run(**part._measure_run(str(tmp_path), 600, 512, 0))
+def test_a_run_over_a_corpus_is_timed_in_its_parts(benchmarks: Any, tmp_path: Path):
+    part = benchmarks("corpus_runs")
+    stopped = part.Run(**part.measure(str(tmp_path), 600, 512, 0))
     assert 512 < stopped.measured <= 600
-    resumed = part.Run(**part._measure_run(str(tmp_path), 600, 0, 0))
+    resumed = part.Run(**part.measure(str(tmp_path), 600, 0, 0))
     assert resumed.measured == 88  # the second part
     assert min(resumed.start, resumed.work, resumed.end) > 0
-    assert 0 <= part._share(8) < 1
-    measured: dict[tuple[str, ...], tuple[float, ...]] = {
-        ("4", "0", "0"): (1.0, 7.0, 0.0, 500.0, 4),
-        ("8", "0", "0"): (2.0, 17.0, 1.0, 550.0, 8),
-        ("8", "4", "0"): (2.0, 8.0, 0.0, 500.0, 4),
-        ("8", "0", "1"): (5.0, 18.0, 1.0, 300.0, 8),
-        ("8", "0", "2"): (5.0, 10.0, 1.0, 300.0, 8),
-    }
+    assert 0 < resumed.model < resumed.work
+    assert 0 < resumed.checked < resumed.start
+    assert resumed.served > 0
+    assert resumed.result_mb > stopped.result_mb > 0
+
+
+def test_evaluation_over_a_corpus_reports_speed_memory_resuming_and_ray(
+    benchmarks: Any, monkeypatch: pytest.MonkeyPatch
+):
+    part, runs, plan = map(benchmarks, ("corpus", "corpus_runs", "plan"))
     names = ("start", "work", "end", "peak_mb", "measured")
+    measured: dict[tuple[int, int, int], tuple[float, ...]] = {
+        (4, 0, 0): (1.0, 7.0, 0.0, 500.0, 4),
+        (8, 0, 0): (2.0, 17.0, 1.0, 550.0, 8),
+        (8, 4, 0): (2.0, 8.0, 0.0, 500.0, 4),
+        (8, 0, 1): (5.0, 20.0, 1.0, 300.0, 8),
+        (8, 0, 2): (5.0, 10.0, 1.0, 300.0, 8),
+    }
+    same = {
+        "work_cpu": 20.0, "model": 13.6, "model_cpu": 12.0, "checked": 0.2, "served": 0.8,
+        "result_mb": 2.0,
+    }  # fmt: skip
 
-    def in_new_process(_: str, kind: str, *numbers: str) -> Any:
-        if kind == "share":
-            return 0.25
-        return dict(zip(names, measured[numbers[-3:]], strict=True))
+    def run(_: str, count: int, *, stop: int = 0, workers: int = 0) -> Any:
+        own = dict(zip(names, measured[count, stop, workers], strict=True))
+        return runs.Run(**same, **own)
 
-    monkeypatch.setattr(part.timing, "in_new_process", in_new_process)
-    speed, memory, resume, ray = part.section(plan.QUICK).findings
-    assert (speed.attnflow, speed.beside) == (
-        "0 texts per second", "25% of the time outside the model",
-    )  # fmt: skip
-    assert memory.attnflow == "500 to 550 MB"
-    assert (resume.attnflow, resume.beside) == ("0.00 µs", "0.0% of the run")
-    assert ray.beside == "18.0 s (1.80 times)"
+    monkeypatch.setattr(runs, "run", run)
+    monkeypatch.setattr(part.importlib.util, "find_spec", lambda _: object())
+    found = part.section(plan.QUICK)
+    speed, memory, resume, ray = found.findings
+    assert speed.attnflow == "0 texts per second"
+    assert "20% of the time of the work, 40% of its processor time" in speed.beside
+    assert memory.attnflow == "500, 550 MB"
+    assert memory.beside == "1.10 times"
+    assert (resume.attnflow, resume.beside) == ("200 ms", "1.00% of the run")
+    assert ray.beside == "20.0 s (2.00 times)"
+    assert "| 8 | 2.00 s | 17.0 s | 1.00 s | 0 | 550 MB | 2,048 kB |" in found.blocks[1]
+    # 8 texts in 20 s are 0.4 a second; the driver needs 0.1 s for each.
+    assert "10⁸ / 0 s = 69,444 worker hours" in found.blocks[-1]
+    assert "keeps up with about 25 workers" in found.blocks[-1]
+    assert [f.what for f in part.section(plan.QUICK, ["resume"]).findings] == [resume.what]
 
 
 def test_the_app_under_load_reports_latency_errors_and_memory(

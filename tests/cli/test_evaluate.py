@@ -184,6 +184,38 @@ def test_ctrl_c_says_how_far_the_run_is(data: Path, tmp_path: Path) -> None:
     assert len(list((tmp_path / "run" / "results").iterdir())) == 1
 
 
+def test_a_command_that_is_killed_is_resumed_and_ends_with_the_same_bytes(
+    run: Run, data: Path, tmp_path: Path
+) -> None:
+    arguments = ["evaluate", "verb-number", data, *QUICK, "--part-size", "2", "--out"]
+    command = [sys.executable, "-c", INTERRUPTED, *map(str, arguments), str(tmp_path / "killed")]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ})
+    assert process.stdout is not None
+    with process:
+        assert process.stdout.readline() == "ready\n"
+        process.kill()
+    assert process.returncode == -signal.SIGKILL
+    parts = list((tmp_path / "killed" / "results").iterdir())
+    assert len(parts) == 1
+    written = parts[0].stat().st_mtime_ns
+    again = run(*arguments, tmp_path / "killed")
+    assert again.exit_code == 0, again.stderr
+    assert "resuming: 2 of 6 texts are done" in again.stderr
+    assert parts[0].stat().st_mtime_ns == written
+    unbroken = run(*arguments, tmp_path / "unbroken")
+    assert unbroken.exit_code == 0, unbroken.stderr
+    assert again.stdout == unbroken.stdout
+    assert _contents(tmp_path / "killed") == _contents(tmp_path / "unbroken")
+
+
+def _contents(folder: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
 def test_a_long_run_writes_lines_into_a_log(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,13 +2,17 @@
 
 import csv
 import itertools
+import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from typer.testing import Result
 
+import attnflow
 from attnflow.models import Loaded
+from attnflow.paper.data._winobias import WINOBIAS_FILES
 
 Run = Callable[..., Result]
 
@@ -60,12 +64,53 @@ def test_counts_are_printed_and_written_next_to_the_figure(
     assert heading.endswith(f"{len(counted)} counted")
     reported = sum(int(line.split()[0]) for line in lines if " left out: " in line)
     assert reported == 12 - len(counted)
+    with (out / "figure-4-winogender.csv").open(newline="") as file:
+        settings = {row["settings"] for row in csv.DictReader(file)}
+    assert len(settings) == 1
+    stored = json.loads(settings.pop())
+    assert (stored["model"], stored["data"], stored["folder"]) == (
+        str(gpt), "Winogender", str(folder),
+    )  # fmt: skip
+    assert (stored["rows"], stored["sentences"]) == (25, 12)
+    assert sum(stored["left_out"].values()) == 12 - len(counted)
+    assert stored["receptive_field"] is True
+    assert stored["attnflow"] == attnflow.__version__
     assert "[95 % Wilson interval]; chance is 0.50" in result.stdout
     rules = ("first candidate", "nearest candidate", "larger support", "larger effect")
     assert sum(line.startswith(tuple(f"| {rule}" for rule in rules)) for line in lines) == 4
     assert "corrected for the receptive field" in result.stdout
     assert sum(line.startswith(("| 1 ", "| 2 ", "| 3 ")) for line in lines) == 3
     assert (out / "figure-4-winogender.svg").read_bytes().startswith(b"<?xml")
+
+
+def test_the_same_sentences_in_the_files_of_winobias_give_the_same_shares(
+    run: Run, tmp_path: Path, gpt: Path, winogender: Path
+) -> None:
+    nouns, both = ("author", "book", "love", "house"), tmp_path / "both"
+    _ = shutil.copytree(winogender, both / "winogender")
+    (both / "winobias").mkdir()
+    for name in WINOBIAS_FILES:
+        pronoun = "his" if name.startswith("pro") else "her"
+        lines = [
+            f"{number} [The {one}] saw the {other} at [{pronoun}] door."
+            for number, (one, other) in enumerate(itertools.permutations(nouns, 2), start=1)
+        ]
+        lines = {"male_occupations.txt": nouns[:2], "female_occupations.txt": nouns[2:]}.get(
+            name, lines
+        )
+        _ = (both / "winobias" / name).write_text("\n".join(lines) + "\n")
+    result = run("reproduce", "figure-4", "--model", gpt, "--data", both, "--out", tmp_path)
+    assert result.exit_code == 0, result.stderr
+    assert "WinoBias: 96 rows, 12 distinct sentences" in result.stdout
+    shares: list[list[dict[str, str]]] = []
+    for name in ("winogender", "winobias"):
+        with (tmp_path / f"figure-4-{name}.csv").open(newline="") as file:
+            shares.append(list(csv.DictReader(file)))
+    assert len(shares[0]) > 9
+    for one, other in zip(*shares, strict=True):
+        assert json.loads(one.pop("settings"))["data"] == "Winogender"
+        assert json.loads(other.pop("settings"))["data"] == "WinoBias"
+        assert one == other
 
 
 def test_the_format_is_that_of_both_figures(

@@ -1,6 +1,8 @@
 """`attnflow train sst2` and `attnflow reproduce table-3`: what they print and what they refuse."""
 
 import json
+import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -9,8 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import Result
 
-from attnflow import InputError, models, paper
-from attnflow.cli import _table_3 as command
+from attnflow import models, paper
 from attnflow.models import Loaded
 from attnflow.paper.sentiment import _train
 
@@ -141,18 +142,47 @@ def test_the_ablation_has_a_line_for_each_setting(
     assert [len(row) for row in document["settings"]["texts"]["all_but_it"].values()] == [4, 4, 4]
 
 
-def test_the_model_of_the_paper_that_is_not_at_hand_says_how_to_train_one(
-    run: Run, small_sst2: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(name: str) -> None:
-        raise InputError(f"{name} cannot be loaded: no network")
+@pytest.fixture
+def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache of the hub with no models, and a hub that must not be asked."""
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(cache))
+    monkeypatch.setattr("huggingface_hub.file_download.get_hf_file_metadata", _no_network)
+    monkeypatch.setattr(socket, "getaddrinfo", _no_network)
+    monkeypatch.chdir(tmp_path)
+    return cache
 
-    monkeypatch.setattr(models, "load", fail)
+
+def _no_network(*_: object, **__: object) -> None:
+    raise AssertionError("the network was asked")
+
+
+def test_the_model_of_the_paper_that_is_not_at_hand_says_so_without_the_network(
+    run: Run, small_sst2: Path, empty_cache: Path
+) -> None:
     result = run("reproduce", "table-3", "--data", small_sst2)
     assert result.exit_code == 1
-    assert "distilbert-base-uncased-finetuned-sst-2-english cannot be loaded" in result.stderr
-    assert "attnflow train sst2 --base FOLDER --data DIR --out OUT" in result.stderr
-    assert command._MODEL == "distilbert-base-uncased-finetuned-sst-2-english"
+    message = " ".join(result.stderr.split())
+    name = "distilbert-base-uncased-finetuned-sst-2-english"
+    assert f"{name} is neither a folder here nor in the cache of the hub" in message
+    assert f"hf download distilbert/{name}" in message
+    assert "attnflow train sst2 --base FOLDER --data DIR --out OUT" in message
+    assert list(empty_cache.iterdir()) == []
+
+
+@pytest.mark.parametrize("organisation", ["", "distilbert--"])
+def test_the_model_of_the_paper_is_found_in_the_cache(
+    run: Run, small_sst2: Path, folder: Path, empty_cache: Path, organisation: str
+) -> None:
+    model = empty_cache / f"models--{organisation}distilbert-base-uncased-finetuned-sst-2-english"
+    commit = "0" * 40
+    _ = shutil.copytree(folder, model / "snapshots" / commit)
+    (model / "refs").mkdir()
+    _ = (model / "refs" / "main").write_text(commit)
+    result = run("reproduce", "table-3", "--data", small_sst2, "--samples", 2)
+    assert result.exit_code == 0, result.stderr
+    assert "model distilbert-base-uncased-finetuned-sst-2-english" in result.stdout
 
 
 def test_a_model_that_was_named_and_is_not_there_has_its_own_error(

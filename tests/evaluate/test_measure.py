@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
-from scipy.stats import kendalltau, spearmanr
+from scipy.stats import entropy, kendalltau, spearmanr
 
 import attnflow as af
 from attnflow import edges, paper
@@ -18,14 +18,15 @@ from attnflow.errors import InputError, UnsupportedModelError
 from attnflow.evaluate import Cell, EvaluationPlan, LabelledText, Measured, measure
 from attnflow.evaluate._rows import random_scores
 from attnflow.importance import blank_out, input_gradient, integrated_gradients
+from attnflow.methods import scores_of_position
 from attnflow.models import Loaded, attend
 
 pytestmark = pytest.mark.slow
 
 Floats = NDArray[np.float64]
 METRICS = (
-    "spearman", "dense_spearman", "kendall", "top_k", "pointing", "comprehensiveness",
-    "sufficiency", "log_odds",
+    "spearman", "dense_spearman", "kendall", "top_k", "pointing", "entropy",
+    "comprehensiveness", "sufficiency", "log_odds",
 )  # fmt: skip
 IMPORTANCE = ("blank_out", "input_gradient", "integrated_gradients")
 TEXTS = [
@@ -88,13 +89,13 @@ def _faithfulness(loaded: Loaded, text: str, label: int, scores: Floats) -> dict
     ids = loaded.tokenizer(text)["input_ids"]
     words = list(range(1, len(ids) - 1))
     ranked = sorted(words, key=lambda place: -scores[place])  # stable: the earlier one first
-    unknown = loaded.tokenizer.unk_token_id
+    blank = loaded.model.config.blank_token_id
     p, values = _probability(loaded, ids, label), []
     for percent in (1, 5, 10, 20, 50):
         top = ranked[: max(1, math.ceil(percent * len(words) / 100))]
         without, alone = (
-            _probability(loaded, [unknown if i in blank else t for i, t in enumerate(ids)], label)
-            for blank in (top, set(words) - set(top))
+            _probability(loaded, [blank if i in blanked else t for i, t in enumerate(ids)], label)
+            for blanked in (top, set(words) - set(top))
         )
         values.append((p - without, p - alone, math.log(without) - math.log(p)))
     means = np.mean(values, axis=0).tolist()
@@ -125,6 +126,7 @@ def _literal(
         }
     assert given.position is not None
     found[None, "pointing"] = _pointing(scores, given.position)
+    found[None, "entropy"] = float(entropy(scores)) / math.log(len(scores))
     faithful = _faithfulness(loaded, given.text, _number(given.label), scores)
     return found | {(None, name): value for name, value in faithful.items()}
 
@@ -148,12 +150,12 @@ def test_every_metric_row_and_importance_is_that_of_a_literal_loop(
         last = attention.n_tokens - 1
         query = {"read": 0, "cls": 0, "last": last, "max": None, 1: 1, -2: last - 1}[row]
         values = dict(zip(found.cells, measured.values, strict=True))
-        assert len(values) == 2 * 3 * 16
+        assert len(values) == 2 * 3 * 17
         for method, layer in itertools.product((af.raw, af.rollout, af.flow), (1, 4)):
             all_rows = method(attention, layers=layer).scores[0]
             scores = all_rows.max(axis=0) if query is None else all_rows[query]
             literal = _literal(exact, given, scores, importance)
-            assert len(literal) == 16
+            assert len(literal) == 17
             for (name, metric), expected in literal.items():
                 cell = Cell("attention", method.__name__, layer, name, metric)
                 assert values[cell] == pytest.approx(expected, abs=1e-6, nan_ok=True), cell
@@ -301,7 +303,7 @@ def test_random_scores_are_the_mean_over_draws(exact: Loaded) -> None:
         "metrics": METRICS, "importance": IMPORTANCE, "steps": 4, "target": "label",
     }  # fmt: skip
     found = _run(exact, [given], **settings)
-    assert [cell.method for cell in found.cells[::16]] == ["raw", "random", "blank_out"]
+    assert [cell.method for cell in found.cells[::17]] == ["raw", "random", "blank_out"]
     importance = _importance(exact, given.text, 1)
     drawn = random_scores(EvaluationPlan(**settings), given.text, len(importance["blank_out"]))
     assert drawn.shape == (3, 12)
@@ -350,6 +352,26 @@ def test_batches_are_limited(
     values = _run(exact, TEXTS, layers=[6]).values
     assert found == sizes
     np.testing.assert_allclose(values, expected, rtol=0, atol=1e-6)
+
+
+def test_texts_of_one_length_are_scored_together_as_many_as_fit(
+    exact: Loaded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = ["the key", "the key to the cabinets", "the keys", "the dog"]
+    sizes: list[int] = []
+
+    def counted(*given: Any, **named: Any) -> Any:
+        sizes.append(len(given[0]))
+        return scores_of_position(*given, **named)
+
+    monkeypatch.setattr("attnflow.evaluate._rows.scores_of_position", counted)
+    together = _run(exact, texts, methods="rollout", layers=[2, 6]).values
+    assert sizes == [3, 1]
+    monkeypatch.setattr("attnflow.evaluate._evaluation._MAX_SCORED", 2 * 6 * 8 * 4 * 4)
+    sizes.clear()
+    apart = _run(exact, texts, methods="rollout", layers=[2, 6]).values
+    assert sizes == [2, 1, 1]
+    np.testing.assert_allclose(together, apart, rtol=0, atol=1e-6)
 
 
 def test_the_predicted_class_is_the_default_target(exact: Loaded) -> None:

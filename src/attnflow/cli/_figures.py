@@ -1,6 +1,5 @@
 """`attnflow reproduce figure-1` to `figure-4`: write the figures of the paper to files."""
 
-import importlib.util
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, TypeAlias
@@ -9,7 +8,7 @@ import typer
 
 from attnflow import paper, plot
 from attnflow._internal.display import printable
-from attnflow.cli._loading import explain_memory_errors, loaded_model, loading
+from attnflow.cli._loading import cached_folder, explain_memory_errors, loaded_model, loading
 from attnflow.cli._model_options import AllowPickle, Device, RemoteCode
 from attnflow.cli._options import check_place, wrong
 from attnflow.cli._progress import progress_bar
@@ -94,7 +93,13 @@ def figure_4(
     data_sets = read_pronoun_data(data)
     settings = {"allow_pickle": allow_pickle, "remote_code": remote_code, "device": device}
     with loading("drawing", model) as progress, explain_memory_errors("a shorter sentence"):
-        folder = _cached(model) if model == _BERT and not Path(model).is_dir() else model
+        if model == _BERT:
+            otherwise = (
+                "pass --model with the folder or hub id of a masked language model or a decoder"
+            )
+            folder = cached_folder(model, "google-bert", otherwise=otherwise)
+        else:
+            folder = model
         loaded = loaded_model(folder, settings)
         progress(0, 1)
         figure = paper.figure_4(loaded.model, loaded.tokenizer, sentences)
@@ -104,7 +109,7 @@ def figure_4(
             counts = paper.count_pronouns(
                 loaded.model, loaded.tokenizer, data_set.schemas, progress=progress
             )
-        write_counts(counts, data_set, path, model=Path(model).name)
+        write_counts(counts, data_set, path, model=model, folder=str(data))
 
 
 def _verb_number(
@@ -159,20 +164,3 @@ def _sentences(
         return (paper.PronounSentence(text, pairs[0], pairs[1]),)
     except InputError as reason:
         raise wrong("--sentence", str(reason)) from reason
-
-
-def _cached(name: str) -> str:
-    """Return the folder of a model in the cache of the hub, without network access."""
-    if importlib.util.find_spec("huggingface_hub") is None:
-        return name  # a dependency of transformers: loading names what to install
-    from huggingface_hub import try_to_load_from_cache
-
-    for known in (name, f"google-bert/{name}"):
-        found = try_to_load_from_cache(known, "config.json")
-        if isinstance(found, str):
-            return str(Path(found).parent)
-    raise InputError(
-        f"{name} is neither a folder here nor in the cache of the hub. Download it with "
-        f"hf download google-bert/{name}, or pass --model with the folder or hub id of a masked "
-        "language model or a decoder"
-    )

@@ -1,5 +1,6 @@
 """Loading of models for commands, with progress and error messages."""
 
+import importlib.util
 from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -31,6 +32,25 @@ def loaded_model(name: str | None, settings: dict[str, Any]) -> models.Loaded:
             "attnflow.models.attend in Python, with the output of the model's processor"
         )
     return loaded
+
+
+def cached_folder(name: str, organisation: str, *, otherwise: str) -> str:
+    """Return the folder of a model that a command takes by default, without network access.
+
+    It is a folder here, or in the cache of the hub. `otherwise` says in the error what else to do.
+    """
+    if Path(name).is_dir() or importlib.util.find_spec("huggingface_hub") is None:
+        return name  # without the hub, a dependency of transformers: loading names what to install
+    from huggingface_hub import try_to_load_from_cache
+
+    for known in (name, f"{organisation}/{name}"):
+        found = try_to_load_from_cache(known, "config.json")
+        if isinstance(found, str):
+            return str(Path(found).parent)
+    raise InputError(
+        f"{name} is neither a folder here nor in the cache of the hub. Download it with "
+        f"hf download {organisation}/{name}, or {otherwise}"
+    )
 
 
 def loading(label: str, name: str | None = None) -> AbstractContextManager[checks.Progress]:

@@ -6,6 +6,7 @@ from typing import Annotated, TypeAlias
 import typer
 
 from attnflow import paper, plot
+from attnflow._internal.version import __version__
 from attnflow.cli._data import note_malformed
 
 PronounFolder: TypeAlias = Annotated[
@@ -34,12 +35,25 @@ def read_pronoun_data(folder: Path | None) -> tuple[paper.PronounData, ...]:
 
 
 def write_counts(
-    counts: paper.PronounCounts, data: paper.PronounData, figure: Path, *, model: str
+    counts: paper.PronounCounts, data: paper.PronounData, figure: Path, *, model: str, folder: str
 ) -> None:
-    """Print the shares of a data set, and write figure, shares and sentences next to `figure`."""
+    """Print the shares of a data set, and write figure, shares and sentences next to `figure`.
+
+    `model` and `folder`, that of the data, are as they were given.
+    """
+    counts = counts.with_settings(
+        model=model,
+        data=data.name,
+        folder=folder,
+        rows=data.rows,
+        sentences=len(data.schemas),
+        attnflow=__version__,
+    )
     name = f"{figure.stem}-{data.name.lower()}"
     drawing, table = figure.with_stem(name), figure.with_name(f"{name}.csv")
-    plot.save(paper.pronoun_counts_figure(counts, title=f"{data.name}, {model}"), drawing)
+    plot.save(
+        paper.pronoun_counts_figure(counts, title=f"{data.name}, {Path(model).name}"), drawing
+    )
     sentences = counts.save(table)
     parts = (_summary(counts, data), counts.markdown(), _RULES, counts.rules_markdown())
     typer.echo("\n" + "\n\n".join(parts) + "\n")

@@ -10,7 +10,7 @@ import typer
 from attnflow import models, paper
 from attnflow._internal.columns import nan_to_none
 from attnflow._internal.display import format_number, markdown_table
-from attnflow.cli._loading import loading
+from attnflow.cli._loading import cached_folder, loading
 from attnflow.cli._model_options import Json
 from attnflow.cli._options import wrong
 from attnflow.cli._reproduce_table import CORRELATIONS, REDUCTIONS, Out, check_out, table_document
@@ -37,7 +37,7 @@ def table_3(
         typer.Option(
             metavar="FOLDER|ID",
             help="A classifier of two classes, negative and positive; attnflow train sst2 makes "
-            "one.",
+            "one. The default is loaded from a folder of that name or from the cache of the hub.",
         ),
     ] = _MODEL,
     data: Annotated[
@@ -131,16 +131,14 @@ def _texts(data: Path, split: Literal["dev", "test"], count: int | None) -> list
 
 
 def _load(name: str) -> models.Loaded:
-    try:
-        loaded = models.load(name)
-    except InputError as reason:
-        if name != _MODEL:
-            raise
-        raise InputError(
-            f"the model of the paper is not at hand: {reason}. Or fine-tune another one: attnflow "
-            "train sst2 --base FOLDER --data DIR --out OUT, then attnflow reproduce table-3 "
-            "--model OUT --data DIR"
-        ) from reason
+    folder = name
+    if name == _MODEL:
+        otherwise = (
+            "fine-tune another one: attnflow train sst2 --base FOLDER --data DIR --out OUT, then "
+            "attnflow reproduce table-3 --model OUT --data DIR"
+        )
+        folder = cached_folder(name, "distilbert", otherwise=otherwise)
+    loaded = models.load(folder)
     if loaded.tokenizer is None:
         raise InputError(f"expected a model with a tokenizer, got {name}")
     return loaded

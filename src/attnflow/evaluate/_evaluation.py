@@ -16,7 +16,7 @@ from attnflow.evaluate._clock import Clock
 from attnflow.evaluate._facts import ModelFacts, model_facts
 from attnflow.evaluate._measured import Measured, MeasuredText
 from attnflow.evaluate._model_work import ModelWork, TextWork
-from attnflow.evaluate._plan import FAITHFULNESS_METRICS, EvaluationPlan
+from attnflow.evaluate._plan import FAITHFULNESS_METRICS, Baseline, EvaluationPlan
 from attnflow.evaluate._rows import random_scores, token_scores
 from attnflow.evaluate._texts import LabelledText
 from attnflow.evaluate._values import metric_values
@@ -30,6 +30,9 @@ Floats = NDArray[np.float64]
 # Most texts, tokens and attention weights of a batch. Chosen: larger batches are not faster on a
 # few cores; 2²⁶ weights take 256 MB, and two batches are in memory at a time.
 _MAX_TEXTS, _MAX_TOKENS, _MAX_WEIGHTS = 64, 4096, 2**26
+# Most attention weights of texts that are scored together, which copies them. Chosen: all of a
+# batch of sentences; for long texts there is nothing to gain.
+_MAX_SCORED = 2**22
 
 
 class Evaluation:
@@ -147,33 +150,38 @@ class Evaluation:
             yield batch
 
     def _score_all(self, batch: Sequence[TextWork], facts: ModelFacts) -> None:
-        for text in _without_errors(batch):
-            self._attempt([text], lambda batch: self._score(batch[0], facts))
+        for group in _alike(_without_errors(batch), facts):
+            self._attempt(group, lambda texts: self._score(texts, facts))
 
-    def _score(self, text: TextWork, facts: ModelFacts) -> None:
-        """Compute the scores of a text, and the values that do not need the model."""
+    def _score(self, texts: Sequence[TextWork], facts: ModelFacts) -> None:
+        """Compute the scores of texts that are alike, and the values without the model."""
         plan = self._plan
         layers = range(1, facts.n_layers + 1) if plan.layers is None else plan.layers
         settings: Any = {"clock": self._clock, "threads": self._threads}
         rows = [
-            token_scores(text.weights.pop(edges), plan, layers, text.position, **settings)
+            token_scores(
+                [cast("Any", text.weights[edges]) for text in texts],
+                plan,
+                layers,
+                texts[0].position,
+                **settings,
+            )
             for edges in plan.edges
         ]
         with self._clock.measure("metrics"):
-            for name in plan.baselines:
-                own = text.importance.get(name)
-                if own is None:
-                    own = random_scores(plan, text.given.text, len(text.encoded.ids))
-                rows.append(np.atleast_2d(own))
-            text.rows = np.concatenate(rows)
-            text.values = metric_values(
-                plan,
-                text.rows,
-                text.encoded.tokens,
-                text.importance,
-                text.given.position,
-                self._work.tokenizer,
-            )
+            rows += [self._baseline(name, texts) for name in plan.baselines]
+            scores = np.concatenate(rows, axis=1)
+            values = metric_values(plan, scores, texts, self._work.tokenizer)
+        for text, own, value in zip(texts, scores, values, strict=True):
+            text.rows, text.values = own, value
+
+    def _baseline(self, name: Baseline, texts: Sequence[TextWork]) -> Floats:
+        """Return the scores (text, row, token) of a baseline."""
+        if name != "random":
+            return np.stack([text.importance[name] for text in texts])[:, None]
+        return np.stack(
+            [random_scores(self._plan, text.given.text, len(text.encoded.ids)) for text in texts]
+        )
 
     def _finish(self, batch: Sequence[TextWork]) -> None:
         """Compute the values that need the scores and the model, and the means over draws."""
@@ -194,6 +202,17 @@ class Evaluation:
         start = end - plan.draws
         mean = values[start:end].mean(axis=0, keepdims=True)
         return np.concatenate([values[:start], mean, values[end:]])
+
+
+def _alike(texts: Sequence[TextWork], facts: ModelFacts) -> Iterator[list[TextWork]]:
+    """Yield texts of one length whose scores are those of one position."""
+    groups: dict[tuple[int, int | None], list[TextWork]] = {}
+    for text in texts:
+        groups.setdefault((len(text.encoded.ids), text.position), []).append(text)
+    for (length, _), group in groups.items():
+        step = max(1, _MAX_SCORED // (facts.n_layers * facts.n_heads * length**2))
+        for start in range(0, len(group), step):
+            yield group[start : start + step]
 
 
 def _without_errors(texts: Sequence[TextWork]) -> list[TextWork]:

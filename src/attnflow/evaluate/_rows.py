@@ -1,4 +1,4 @@
-"""The scores of one text: a row of numbers for each edge weight, method and layer."""
+"""The scores of texts: a row of numbers for each edge weight, method and layer."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from attnflow.errors import InputError
 from attnflow.evaluate._clock import Clock
 from attnflow.evaluate._plan import EvaluationPlan
-from attnflow.methods import flow, raw, rollout
+from attnflow.methods import flow, raw, rollout, scores_of_position
 from attnflow.models.inputs import TokenizedText, inner_tokenizer
-from attnflow.types import Attention, AttentionGraph
+from attnflow.types import Attention, AttentionGraph, Method
 
 Floats = NDArray[np.float64]
 
@@ -42,7 +42,7 @@ def row_position(
 
 
 def token_scores(
-    weights: Attention | AttentionGraph,
+    texts: Sequence[Attention] | Sequence[AttentionGraph],
     plan: EvaluationPlan,
     layers: Sequence[int],
     position: int | None,
@@ -50,25 +50,39 @@ def token_scores(
     clock: Clock,
     threads: int | None,
 ) -> Floats:
-    """Return the scores (method and layer, token) of a position, None for the largest of all."""
-    rows: dict[str, Any] = {"layers": layers, "queries": position}
-    graph = None
+    """Return the scores (text, method and layer, token) of texts of the same length.
+
+    They are those of a position, None for the largest of all.
+    """
     found: list[Floats] = []
     for method in plan.methods:
         with clock.measure(method):
-            if method == "raw":
-                made = raw(weights, **rows)
+            if position is None or plan.normalize:
+                rows = [
+                    _text_scores(text, method, plan, layers, position, threads) for text in texts
+                ]
+                found.append(np.stack(rows))
             else:
-                if graph is None:  # heads are fused once for rollout and flow
-                    graph = weights.graph() if isinstance(weights, Attention) else weights
-                made = (
-                    rollout(graph, **rows)
-                    if method == "rollout"
-                    else flow(graph, **rows, threads=threads)
-                )
-            scores = (made.normalized() if plan.normalize else made).scores
-        found.append(scores.max(axis=1) if position is None else scores[:, 0])
-    return np.concatenate(found)
+                found.append(scores_of_position(texts, method, layers, position, threads=threads))
+    return np.concatenate(found, axis=1)
+
+
+def _text_scores(
+    weights: Attention | AttentionGraph,
+    method: Method,
+    plan: EvaluationPlan,
+    layers: Sequence[int],
+    position: int | None,
+    threads: int | None,
+) -> Floats:
+    """Return the scores (layer, token) of one text."""
+    rows: dict[str, Any] = {"layers": layers, "queries": position}
+    if method == "flow":
+        made = flow(weights, **rows, threads=threads)
+    else:
+        made = {"raw": raw, "rollout": rollout}[method](weights, **rows)
+    scores = (made.normalized() if plan.normalize else made).scores
+    return scores.max(axis=1) if position is None else scores[:, 0]
 
 
 def random_scores(plan: EvaluationPlan, text: str, n_tokens: int) -> Floats:

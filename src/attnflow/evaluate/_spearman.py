@@ -31,16 +31,26 @@ def spearman(x: ArrayLike, y: ArrayLike) -> NDArray[np.float64]:
     array([ 1.   , -0.949,    nan])
     """
     rows, row = checked_rows(x, y)
-    if len(row) < 2:
-        return np.full(rows.shape[:-1], np.nan)
-    # The mean rank is the same with ties. All are ranked at once, since a call takes its time.
-    ranks = _average_ranks(np.concatenate([rows.reshape(-1, len(row)), row[None]]))
-    ranks -= (len(row) + 1) / 2
-    others, ranks = ranks[-1], ranks[:-1].reshape(rows.shape)
+    return rank_correlation(rows.reshape(1, -1, len(row)), row[None]).reshape(rows.shape[:-1])
+
+
+def rank_correlation(rows: NDArray[np.float64], others: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return Spearman's rank correlation (text, row) of rows (text, row, token) with (text, token).
+
+    All are ranked at once, since for a short text a call takes longer than its work.
+    """
+    n_tokens = others.shape[-1]
+    if not (np.isfinite(rows).all() and np.isfinite(others).all()):
+        raise InputError("expected finite values, which have ranks, got NaN or infinity")
+    rho = np.full(rows.shape[:-1], np.nan)
+    if n_tokens < 2:
+        return rho
+    # The mean rank is the same with ties.
+    ranks = _average_ranks(np.concatenate([rows, others[:, None]], axis=1)) - (n_tokens + 1) / 2
+    own, other = ranks[:, :-1], ranks[:, -1:]
     # Ranks are halves of integers, so that the squares of equal ones sum to exactly zero.
-    scale = np.sqrt((ranks**2).sum(axis=-1) * (others**2).sum())
-    rho = np.full(ranks.shape[:-1], np.nan)
-    _ = np.divide(ranks @ others, scale, out=rho, where=scale > 0)
+    scale = np.sqrt((own**2).sum(axis=-1) * (other**2).sum(axis=-1))
+    _ = np.divide((own * other).sum(axis=-1), scale, out=rho, where=scale > 0)
     return np.clip(rho, -1.0, 1.0)
 
 

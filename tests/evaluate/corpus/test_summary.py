@@ -7,8 +7,10 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
+from pyarrow import parquet
 from stand_in import CELLS, run_stand_in, write_texts
 
 from attnflow.evaluate import Cell, LabelledText, Summary
@@ -102,6 +104,27 @@ def test_the_bootstrap_is_seeded(values: NDArray[np.float64], tmp_path: Path) ->
     assert a.cells[0][:3] == other.cells[0][:3]
 
 
+def test_only_values_and_errors_are_read_of_the_files(
+    values: NDArray[np.float64], tmp_path: Path
+) -> None:
+    expected = _summary(tmp_path, values, failed=(7, 1999))
+    files = sorted((tmp_path / "results").iterdir())
+    assert len(files) == 21
+    for path in files[1:]:  # the cells are those of the first
+        table = parquet.read_table(path)
+        names = (
+            ["text_id", "value", "error"] if table["error"].null_count < len(table) else ["value"]
+        )
+        kept = table.select(names)
+        # A file without this column could not say that it has no errors.
+        kept = kept if "error" in names else kept.append_column("error", pa.nulls(len(kept)))
+        parquet.write_table(kept, path)
+    found = summarize(files, {**PLAN, "plan": {"seed": 0}})
+    assert found.text() == expected.text()
+    assert found.csv() == expected.csv()
+    assert found.errors == ((7, "too long"), (1999, "too long"))
+
+
 def test_one_text_has_no_spread(tmp_path: Path) -> None:
     found = _summary(tmp_path, np.array([[0.5, -0.25, 0.0, np.nan]]))
     assert found.cells[0][1:] == (0.5, 0.0, 0.5, 0.5, 1, 0)
@@ -166,7 +189,7 @@ def test_several_edge_weights_are_one_table_with_layers_across(tmp_path: Path) -
     assert list(first.rows) == [
         ("attention", "raw"), ("attention", "flow"), ("norms", "raw"), ("norms", "flow"),
     ]  # fmt: skip
-    assert (first.lower, second.lower) == (False, True)
+    assert (first.sign, second.sign) == (1, -1)
     text = found.text()
     tables = text.split("log-odds (less is better)")
     assert len(tables) == 2

@@ -63,7 +63,7 @@ def test_tables_hold_scipys_correlation_of_every_sentence_method_and_layer(
 def test_the_second_table_is_another_measure(shipped: Loaded, prefixes: list[Prefix]) -> None:
     first = paper.agreement_table(shipped.model, shipped.tokenizer, prefixes, "blank_out")
     second = paper.agreement_table(shipped.model, shipped.tokenizer, prefixes, "input_gradient")
-    assert first.settings["replaced_by"] == "[UNK]"
+    assert first.settings["replaced_by"] == "[PAD]"  # the blank of this model
     assert first.settings["correlation"] == second.settings["correlation"] == "spearman"
     # The sum over dimensions is zero in a model that reads embeddings through LayerNorm.
     assert second.settings["reduce"] == "norm"
@@ -165,7 +165,7 @@ def test_an_error_in_a_comparison_ends_the_table(
     def fail(*_: Any, **__: Any) -> None:
         raise InputError("no flow here")
 
-    monkeypatch.setattr("attnflow.evaluate._rows.flow", fail)
+    monkeypatch.setattr("attnflow.methods._of_position.flow_values", fail)
     with pytest.raises(InputError, match="no flow here"):
         _ = paper.agreement_table(shipped.model, shipped.tokenizer, prefixes, "input_gradient")
 

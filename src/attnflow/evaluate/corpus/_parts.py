@@ -113,7 +113,7 @@ def _parquet(part: Part, found: PartValues, settings: dict[str, Any]) -> bytes:
 
     n_texts, n_cells = found.values.shape
     texts = np.repeat(np.arange(n_texts, dtype=np.int32), n_cells)
-    cells = found.cells * n_texts
+    cells = pa.array(np.tile(np.arange(n_cells, dtype=np.int32), n_texts))
 
     def per_text(values: list[Any]) -> Any:
         """Return strings that are stored once for all rows of a text.
@@ -123,16 +123,20 @@ def _parquet(part: Part, found: PartValues, settings: dict[str, Any]) -> bytes:
         """
         return pa.array(values, pa.string()).dictionary_encode().take(pa.array(texts))
 
+    def per_cell(name: str, kind: Any) -> Any:
+        """Return a field of the cells, for the rows of every text."""
+        return pa.array([getattr(cell, name) for cell in found.cells], kind).take(cells)
+
     values = found.values.ravel()
     columns: dict[str, Any] = {
         "text_id": pa.array(part.first + texts.astype(np.int64)),
         "text": per_text([text.text for text in part.texts]),
         "n_tokens": pa.array(found.n_tokens[texts]),
-        "edges": pa.array([cell.edges for cell in cells], pa.string()),
-        "method": pa.array([cell.method for cell in cells], pa.string()),
-        "layer": pa.array([cell.layer for cell in cells], pa.int32()),
-        "importance": pa.array([cell.importance for cell in cells], pa.string()),
-        "metric": pa.array([cell.metric for cell in cells], pa.string()),
+        "edges": per_cell("edges", pa.string()),
+        "method": per_cell("method", pa.string()),
+        "layer": per_cell("layer", pa.int32()),
+        "importance": per_cell("importance", pa.string()),
+        "metric": per_cell("metric", pa.string()),
         "value": pa.array(values, mask=np.isnan(values)),
         "error": per_text(list(found.errors)),
     }

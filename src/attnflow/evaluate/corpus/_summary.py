@@ -93,9 +93,14 @@ def summarize(files: Iterable[Path], settings: dict[str, Any]) -> Summary:
     no more memory for more texts. The weights are drawn with the seed of the plan, and are the same
     for all cells.
     """
-    statistics = _Statistics(np.random.default_rng(settings["plan"]["seed"]))
-    for values, errors, text_ids, cells in map(_read, files):
-        statistics.add(values, errors, text_ids, cells)
+    rng = np.random.default_rng(settings["plan"]["seed"])
+    statistics: _Statistics | None = None
+    for path in files:
+        if statistics is None:
+            statistics = _Statistics(_cells(path), rng)
+        statistics.add(*_read(path, len(statistics.names)))
+    if statistics is None:
+        raise ValueError("expected the files of a run, got none")
     return Summary(
         statistics.cells(),
         statistics.texts,
@@ -108,29 +113,18 @@ def summarize(files: Iterable[Path], settings: dict[str, Any]) -> Summary:
 class _Statistics:
     """Sums over the texts of files; their size does not depend on the number of texts."""
 
-    def __init__(self, rng: np.random.Generator) -> None:
-        self.rng = rng
-        self.names: tuple[Cell, ...] = ()
+    def __init__(self, cells: tuple[Cell, ...], rng: np.random.Generator) -> None:
+        self.names, self.rng = cells, rng
         self.texts = self.failed = 0
         self.errors: list[tuple[int, str]] = []
-        self.count = self.mean = self.squares = self.weights = self.totals = np.zeros(0)
+        self.count, self.mean, self.squares = np.zeros((3, len(cells)))
+        self.weights, self.totals = np.zeros((2, _RESAMPLES, len(cells)))
 
-    def add(
-        self,
-        values: NDArray[np.float64],
-        errors: list[str | None],
-        text_ids: list[int],
-        cells: tuple[Cell, ...],
-    ) -> None:
-        """Add values (text, cell) of one file."""
-        if not self.names:
-            self.names = cells
-            self.count, self.mean, self.squares = np.zeros((3, len(cells)))
-            self.weights, self.totals = np.zeros((2, _RESAMPLES, len(cells)))
-        failures = [(i, error) for i, error in zip(text_ids, errors, strict=True) if error]
-        self.errors += failures[: _ERRORS - len(self.errors)]
+    def add(self, values: NDArray[np.float64], errors: list[tuple[int, str]]) -> None:
+        """Add values (text, cell) and errors of one file."""
+        self.errors += errors[: _ERRORS - len(self.errors)]
         self.texts += len(values)
-        self.failed += len(failures)
+        self.failed += len(errors)
         defined = ~np.isnan(values)
         filled = np.where(defined, values, 0.0)
         self._add_moments(defined, filled)
@@ -183,19 +177,37 @@ def _poisson() -> NDArray[np.float64]:
     return np.searchsorted(steps * 2**16, np.arange(2**16), side="right").astype(np.float64)
 
 
-def _read(
-    path: Path,
-) -> tuple[NDArray[np.float64], list[str | None], list[int], tuple[Cell, ...]]:
-    """Return values (text, cell), errors and numbers of the texts, and the cells of a file."""
+def _cells(path: Path) -> tuple[Cell, ...]:
+    """Return the cells of a file: the rows of its first text. All files of a run have the same."""
     from pyarrow import parquet
 
-    table = parquet.read_table(path, columns=["text_id", "value", "error", *Cell._fields])
+    table = parquet.read_table(path, columns=["text_id", *Cell._fields])
     text_ids = table["text_id"].to_numpy()
-    n_cells = int((text_ids == text_ids[0]).sum())
-    names = table.slice(0, n_cells).select(Cell._fields).to_pylist()
-    return (
-        table["value"].to_numpy().reshape(-1, n_cells),
-        table["error"].to_pylist()[::n_cells],
-        text_ids[::n_cells].tolist(),
-        tuple(Cell(**name) for name in names),
-    )
+    n_cells = int(np.count_nonzero(text_ids == text_ids[0]))
+    rows = table.slice(0, n_cells).select(Cell._fields).to_pylist()
+    return tuple(Cell(**row) for row in rows)
+
+
+def _read(path: Path, n_cells: int) -> tuple[NDArray[np.float64], list[tuple[int, str]]]:
+    """Return values (text, cell), and number and error of the texts that failed.
+
+    Only values are read, and errors if there are any.
+    """
+    from pyarrow import parquet
+
+    with parquet.ParquetFile(path) as file:
+        values = file.read(["value"])["value"].to_numpy().reshape(-1, n_cells)
+        if not _has_errors(file.metadata):
+            return values, []
+        errors = file.read(["text_id", "error"])[::n_cells].to_pylist()
+    return values, [(row["text_id"], row["error"]) for row in errors if row["error"] is not None]
+
+
+def _has_errors(metadata: Any) -> bool:
+    """Return whether a file has an error, from the statistics that Parquet keeps of a column."""
+    column = metadata.schema.names.index("error")
+    for group in range(metadata.num_row_groups):
+        statistics = metadata.row_group(group).column(column).statistics
+        if statistics is None or statistics.null_count < metadata.row_group(group).num_rows:
+            return True
+    return False

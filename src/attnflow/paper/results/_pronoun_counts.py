@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from attnflow._internal.columns import Columns, check_table_path, nan_to_none, write_columns
 from attnflow._internal.display import format_number, markdown_table
+from attnflow._internal.settings import settings_to_json
 from attnflow.evaluate import LayerTable
 from attnflow.paper.results._pronoun_choice import PronounChoice
 from attnflow.paper.results._shares import Share, balanced_share, share
@@ -95,9 +96,16 @@ class PronounCounts:
         rows = [[name, _cell(shares[name]), _cell(balanced[name])] for name in shares]
         return markdown_table([["rule", "share", "balanced"], *rows])
 
+    def with_settings(self, **more: object) -> Self:
+        """Return the counts with additional settings in their tables."""
+        own = self.uncorrected
+        uncorrected = None if own is None else own.with_settings(**more)
+        return replace(self, table=self.table.with_settings(**more), uncorrected=uncorrected)
+
     def save(self, path: PathLike) -> Path:
         """Write the shares to a .csv or .parquet file, and all sentences to a second file.
 
+        The first has a column with the settings, and how many sentences were left out and why.
         Returns the path of the second file: `counts.csv` has `counts.csv.sentences.csv`.
         """
         path = check_table_path(path)
@@ -124,7 +132,10 @@ class PronounCounts:
                 columns["layer"] += own
                 for column, values in zip(names, (*each, *balanced[name]), strict=True):
                     columns[column] += nan_to_none(np.atleast_1d(values))
-        columns["sentences"] = [len(self.table.texts)] * len(columns["row"])
+        n_lines = len(columns["row"])
+        columns["sentences"] = [len(self.table.texts)] * n_lines
+        settings = {**self.table.settings, "left_out": self.left_out}
+        columns["settings"] = [settings_to_json(settings)] * n_lines
         return columns
 
     def _sentence_columns(self) -> Columns:
