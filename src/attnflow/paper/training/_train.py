@@ -105,9 +105,9 @@ def train(
 
     Notes
     -----
-    An epoch of 46,000 sentences takes about three minutes on one core. Ctrl-C writes a checkpoint
-    between two steps and stops; after any other stop there is the checkpoint of the last complete
-    epoch. The same call resumes the run and ends with the same weights.
+    An epoch of 48,000 sentences takes about two minutes on one core in bfloat16. Ctrl-C writes a
+    checkpoint between two steps and stops; after any other stop there is the checkpoint of the last
+    complete epoch. The same call resumes the run and ends with the same weights.
     """
     require_packages()
     recipe, folder = recipe or Recipe(), as_path(folder)
