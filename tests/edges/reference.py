@@ -74,7 +74,7 @@ PARTS = {
     "vit": Parts("ViTLayer", *_IMAGE, before="layernorm_before"),
     "dinov2": _dinov2("Dinov2"),
     "dinov2-with-registers": _dinov2("Dinov2WithRegisters"),
-    "verb-number": _GPT2,
+    "verb-number": Parts("Block", "attn.c_attn", "attn.c_proj", before="ln_1"),
 }
 
 # What the attention function below does in the pass that runs: the probabilities of each call, and
@@ -119,6 +119,8 @@ def twin_of(family: str) -> Any:
         for name, module in model.named_modules():
             if name.endswith("attention.attn.dropout"):
                 _ = module.register_forward_hook(lambda _module, _args, output: _note(output))
+    elif family == "verb-number":  # nor does this one
+        model.use_attention(lambda *given: _own_attention(*given)[0].transpose(1, 2))
     else:
         model.set_attn_implementation("edges_reference")
     return model
