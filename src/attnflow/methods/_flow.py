@@ -1,7 +1,6 @@
 """Attention flow: layers compose by maximum flow."""
 
 from collections.abc import Iterable
-from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -198,14 +197,24 @@ def _flat(chosen: Selection, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
         common = np.sum([*below[1 : layer - onto - 1], leaving(graph.top(layer))], axis=0)
         others = ~columns & (rows > 0) & np.isfinite(rows)
         count = others.sum(axis=1)
-        masked = cast("Any", np.ma)
-        medians: NDArray[np.float64] = masked.median(
-            masked.array(rows, mask=~others), axis=1
-        ).filled(0.0)[:, None]
+        medians = _medians(rows, others)[:, None]
         near = others & (np.abs(np.where(others, rows, 0.0) - medians) <= _NEAR_MEDIAN * medians)
         limited = np.abs(medians[:, 0] - common) <= _NEAR_LIMIT * common
         flat[number] = (count > 1) & limited & (near.sum(axis=1) >= _PART * count)
     return flat
+
+
+def _medians(rows: NDArray[np.float64], counted: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Return the median of the values of each row that count, 0 without any.
+
+    >>> _medians(np.array([[3.0, 1.0, 9.0], [2.0, 4.0, 9.0]]), np.array([[True, True, False]] * 2))
+    array([2., 3.])
+    """
+    ordered = np.sort(np.where(counted, rows, np.inf), axis=1)
+    count, row = counted.sum(axis=1), np.arange(len(rows))
+    upper = np.minimum(count // 2, rows.shape[1] - 1)
+    lower = np.maximum(count - 1, 0) // 2
+    return np.where(count > 0, (ordered[row, lower] + ordered[row, upper]) / 2, 0.0)
 
 
 def _same(a: NDArray[np.float64], b: NDArray[np.float64]) -> list[bool]:

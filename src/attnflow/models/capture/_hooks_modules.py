@@ -59,12 +59,19 @@ def _switch_off_fast_path() -> Generator[None]:
 _NO_FAST_PATH = SharedContext(_switch_off_fast_path)
 
 
+@functools.cache
+def _multihead_signature() -> inspect.Signature:
+    import torch
+
+    return inspect.signature(torch.nn.MultiheadAttention.forward)
+
+
 @contextlib.contextmanager
 def _hook_multihead(model: nn.Module, receive: Receive) -> Generator[None]:
     """Make each `nn.MultiheadAttention` compute its weights, hidden from its caller."""
     import torch
 
-    signature = inspect.signature(torch.nn.MultiheadAttention.forward)
+    signature = _multihead_signature()
     original: list[tuple[bool, bool]] = []  # need_weights and average_attn_weights of open calls
 
     def request_weights(module: nn.Module, args: Any, kwargs: Any) -> Any:

@@ -163,6 +163,8 @@ class VerbNumberModel(nn.Module):
     torch.Size([1, 2])
     """
 
+    main_input_name = "input_ids"  # as models of transformers say it
+
     def __init__(self, config: VerbNumberConfig) -> None:
         super().__init__()
         self.config = config
