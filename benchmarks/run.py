@@ -45,8 +45,8 @@ def main() -> None:
     chosen = plan.QUICK if options.quick else plan.FULL
     real = chosen.real_attention and graphs.real_model_is_installed()
     load_before, start = machine.load(), time.perf_counter()
-    for nodes in (1, 65):  # compiles the kernels, or reads them from the cache
-        load_kernels(nodes)
+    for n_tokens in (chosen.n_tokens, *(size.n_tokens for size in chosen.all_pairs)):
+        load_kernels(n_tokens)  # compiles the kernels, or reads them from the cache
     sections: list[report.Section] = []
     for name, measure in _measures(chosen, real=real).items():
         print(f"{time.perf_counter() - start:5.0f} s  {name}", file=sys.stderr)

@@ -40,7 +40,9 @@ def section(plan: Plan) -> report.Section:
         kernels = {"NUMBA_CACHE_DIR": f"{folder}/numba"} if plan.fresh_compile else {}
         first, *others = [
             timing.in_new_process(
-                str(Path(__file__).with_name("first_calls.py")), environment=byte_code | kernels
+                str(Path(__file__).with_name("first_calls.py")),
+                *(["large"] if plan.fresh_compile else []),
+                environment=byte_code | kernels,
             )
             for _ in range(1 + plan.rounds)
         ]

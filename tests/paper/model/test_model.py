@@ -1,5 +1,5 @@
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ class _OfTransformers(GPT2PreTrainedModel):
         self.norm = torch.nn.LayerNorm(config.n_embd, eps=config.layer_norm_epsilon)
         self.classifier = torch.nn.Linear(config.n_embd, 2)
         for block in self.blocks:
-            block.attn.is_causal = False
+            cast("Any", block).attn.is_causal = False
         self.post_init()
 
     def forward(self, ids: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
