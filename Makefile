@@ -100,10 +100,10 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 # The kernels are compiled here, once, and not by every process of the tests.
-FIRST_FLOW := import attnflow as af; g = af.AttentionGraph([[[1.0]]] * 3); af.flow(g); af.max_flow(g, source=(3, 0), sink=0)
+LOAD_KERNELS := from attnflow.maxflow import load_kernels; load_kernels(1)
 $(VENV)/.kernels: $(wildcard src/attnflow/maxflow/_*.py) | $(VENV)/.models
 	@echo "compiling the flow solver"
-	@$(BIN)/python -c "$(FIRST_FLOW)"
+	@$(BIN)/python -c "$(LOAD_KERNELS)"
 	@touch $@
 
 # Tests of the page run in the system's own Chromium. Where there is none it is installed if that may

@@ -75,9 +75,10 @@ def section(clients: int = CLIENTS, seconds: float = SECONDS) -> report.Section:
     first, *_, last = load.held.values()
     finding = report.Finding(
         f"the local app, {clients} clients for {seconds:.0f} s",
-        f"p95 {report.duration(p95)}, {len(load.errors)} errors",
+        f"{len(load.seconds) / seconds:.0f} a second, p95 {report.duration(p95)}, "
+        f"{len(load.errors)} errors",
         f"memory {last - first:+.0f} MB of {first:.0f}",
-        "no error, memory flat",
+        "on two cores 40 a second, p95 under 2 s; no error, memory flat",
     )
     table = report.table(["what", "measured"], rows)
     return report.Section("The local app under load", (text, table), (finding,))

@@ -28,8 +28,7 @@ import segment_rollout
 import start_up
 import where_time_goes
 
-import attnflow as af
-from attnflow.types import random_attention
+from attnflow.maxflow import load_kernels
 
 
 def main() -> None:
@@ -46,8 +45,8 @@ def main() -> None:
     chosen = plan.QUICK if options.quick else plan.FULL
     real = chosen.real_attention and graphs.real_model_is_installed()
     load_before, start = machine.load(), time.perf_counter()
-    for threads in (1, 2):  # compiles the kernels, or reads them from the cache
-        _ = af.flow(random_attention(4, 1, 8), threads=threads)
+    for n_tokens in (chosen.n_tokens, *(size.n_tokens for size in chosen.all_pairs)):
+        load_kernels(n_tokens)  # compiles the kernels, or reads them from the cache
     sections: list[report.Section] = []
     for name, measure in _measures(chosen, real=real).items():
         print(f"{time.perf_counter() - start:5.0f} s  {name}", file=sys.stderr)

@@ -5,11 +5,15 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+import forward_pass
 import report
 import timing
+from first_calls import STEPS
 from plan import Plan
 
 _HEAVY = ("numba", "llvmlite", "torch", "matplotlib")
+
+_SENTENCE, _LARGER = STEPS[0][0], STEPS[1][0]
 
 # Nothing else is imported before, or it would not be counted.
 _IMPORT = """
@@ -28,10 +32,17 @@ def section(plan: Plan) -> report.Section:
         # Installed packages have their byte code on disk; a source tree may be without.
         byte_code = {"PYTHONPYCACHEPREFIX": f"{folder}/pycache", "PYTHONDONTWRITEBYTECODE": ""}
         numpy, ours = _imports(plan.rounds, byte_code)
+        command = (
+            _command(plan.rounds, byte_code)
+            if plan.forward_pass and forward_pass.is_possible()
+            else ()
+        )
         kernels = {"NUMBA_CACHE_DIR": f"{folder}/numba"} if plan.fresh_compile else {}
         first, *others = [
             timing.in_new_process(
-                str(Path(__file__).with_name("first_calls.py")), environment=byte_code | kernels
+                str(Path(__file__).with_name("first_calls.py")),
+                *(["large"] if plan.fresh_compile else []),
+                environment=byte_code | kernels,
             )
             for _ in range(1 + plan.rounds)
         ]
@@ -47,8 +58,9 @@ def section(plan: Plan) -> report.Section:
         f"`import attnflow` takes {report.duration(ours)}, `import numpy`, which attnflow loads "
         f"when it is first used, {report.duration(numpy)}: medians of {plan.rounds} new processes "
         f"each, in turns, byte code on disk. Of {', '.join(_HEAVY)} it loads none. The kernels are "
-        "compiled at the first call on a machine and read from Numba's cache after that. The steps "
-        "below are those of a new process, in order, on a graph of 4 layers and 2 tokens."
+        "compiled when they are first needed on a machine and read from Numba's cache after that; "
+        "small flows need none. The steps below are those of a new process, in order, on random "
+        "attention of 6 layers."
     )
     finding = report.Finding(
         "`import attnflow`",
@@ -58,7 +70,39 @@ def section(plan: Plan) -> report.Section:
     )
     empty = "cache empty" if plan.fresh_compile else "first process"
     head = ["step", empty, f"from the cache, median of {plan.rounds}"]
-    return report.Section("Start-up", (text, report.table(head, rows)), (finding,))
+    first_flow = report.Finding(
+        "the first flow of a sentence, 32 tokens, one query",
+        report.duration(first[_SENTENCE]),
+        f"the first larger one: {report.duration(first[_LARGER])}",
+        "under 3 s and 15 s without a cache",
+    )
+    found = (finding, first_flow, *command)
+    return report.Section("Start-up", (text, report.table(head, rows)), found)
+
+
+def _command(rounds: int, environment: Mapping[str, str]) -> tuple[report.Finding]:
+    """CPU time of `attnflow explain`, next to that of the imports which it cannot do without."""
+    codes = {
+        "imports": "import torch, transformers",
+        "explain": "import sys; from attnflow.cli import main\n"
+        "sys.argv = ['attnflow', 'explain', 'the key to the cabinets']; main()",
+    }
+    times: dict[str, list[float]] = {name: [] for name in codes}
+    for turn in range(rounds + 1):
+        for name, code in codes.items():
+            seconds = timing.cpu_seconds("-c", code, environment=environment)
+            if turn:  # the first turn writes the byte code
+                times[name].append(seconds)
+    imports, explain = (statistics.median(times[name]) for name in codes)
+    return (
+        report.Finding(
+            "`attnflow explain`, CPU time",
+            report.duration(explain),
+            f"{explain / imports:.2f} times `import torch, transformers`: "
+            f"{report.duration(imports)}",
+            f"at most 1.3 times and 1 s: {report.duration(1.3 * imports + 1)}",
+        ),
+    )
 
 
 def _imports(rounds: int, environment: Mapping[str, str]) -> tuple[float, float]:

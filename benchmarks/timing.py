@@ -3,6 +3,7 @@
 import gc
 import json
 import os
+import resource
 import subprocess
 import sys
 import time
@@ -37,6 +38,19 @@ def in_turns(runs: Mapping[str, Callable[[], object]], rounds: int) -> dict[str,
             time.sleep(_PAUSE)
             times[name].append(seconds(run))
     return times
+
+
+def cpu_seconds(*arguments: str, environment: Mapping[str, str] | None = None) -> float:
+    """CPU time of a new interpreter with these arguments, user and system, its threads included."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    _ = subprocess.run(
+        [sys.executable, *arguments],
+        capture_output=True,
+        check=True,
+        env={**os.environ, **(environment or {})},
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
 
 
 def in_new_process(*arguments: str, environment: Mapping[str, str] | None = None) -> Any:

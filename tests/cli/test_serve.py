@@ -3,6 +3,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ from attnflow import InputError
 from attnflow.cli import _serve as command
 from attnflow.paper.model import SHIPPED
 from attnflow.view.app import Limits
+from attnflow.view.app import _serve as server
 from attnflow.view.app._serve import bind_socket
 from strict_python import STRICT_PYTHON
 
@@ -100,6 +102,15 @@ def test_ctrl_c_ends_work_under_way() -> None:
         _, errors = process.communicate(timeout=30)
         assert process.returncode == 130
         assert errors == "interrupted\n"
+
+
+def test_the_kernels_of_flow_are_loaded_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = threading.Event()
+    monkeypatch.setattr(server, "load_kernels", lambda _nodes: loaded.set())
+    monkeypatch.setattr(server, "create_app", lambda *_, **__: None)
+    monkeypatch.setattr(server, "_run", lambda *_: None)
+    server.serve({}, port=0)
+    assert loaded.wait(60)
 
 
 def test_a_port_that_is_taken_is_an_error_before_a_model_is_loaded(

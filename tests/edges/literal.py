@@ -68,6 +68,8 @@ def use_own_attention(model: Any) -> Any:
         for name, module in model.named_modules():
             if name.endswith("attention.attn.dropout"):
                 _ = module.register_forward_hook(lambda _module, _args, output: _note(output))
+    elif hasattr(model, "use_attention"):  # nor does the verb-number model
+        model.use_attention(lambda *given: _own_attention(*given)[0].transpose(1, 2))
     else:
         model.set_attn_implementation("edges_reference")
     return model

@@ -70,7 +70,7 @@ PARTS = {
     "vit": Parts("ViTLayer", *_IMAGE, before="layernorm_before"),
     "dinov2": _dinov2("Dinov2"),
     "dinov2-with-registers": _dinov2("Dinov2WithRegisters"),
-    "verb-number": _GPT2,
+    "verb-number": Parts("Block", "attn.c_attn", "attn.c_proj", before="ln_1"),
 }
 
 

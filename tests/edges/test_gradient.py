@@ -15,8 +15,10 @@ from edge_models import (
     model_of,
     new_model,
     one,
+    randomized,
 )
-from plain_modules import FunctionViT, MultiheadEncoder
+from own_models import FusedMix, Mix, OwnModel
+from plain_modules import MultiheadEncoder
 from torch import nn
 
 import attnflow as af
@@ -207,9 +209,12 @@ def test_several_examples_of_a_plain_module_are_an_error():
         _ = gradient(model, None, torch.randn(2, 9, 16))
 
 
-def test_a_fused_attention_has_no_gradient_and_says_so():
-    with pytest.raises(af.UnsupportedModelError, match="no gradient by the attention of layer 1"):
-        _ = gradient(Classifier(FunctionViT()), None, torch.randn(1, 9, 16))
+def test_fused_attention_has_the_gradient_of_plain_attention():
+    models = [randomized(OwnModel(mix=mix)) for mix in (FusedMix, Mix)]
+    ids = inputs_for("bert")["input_ids"]
+    [found], [expected] = (gradient(model, None, ids, target=1) for model in models)
+    assert_close(found, expected)
+    assert all(layer.any() for layer in found.layers)
 
 
 def test_a_model_that_detaches_its_attention_is_an_error():

@@ -125,16 +125,14 @@ def test_contributions_to_the_logit_of_a_model_of_ones_own_sum_to_it():
     assert found.values.sum() + rest == pytest.approx(logit, abs=1e-6)
 
 
-def test_fused_attention_needs_no_value_projection_but_to_zero_it():
+def test_fused_attention_needs_no_value_projection():
     fused, plain = (randomized(OwnModel(mix=mix)) for mix in (FusedMix, Mix))
     without = dataclasses.replace(NORM_FIRST, value="")
-    for method in (norms, alti, effective):
+    for method in (norms, alti, effective, value_zeroing):
         found = method(fused, None, IDS, layout=without)
         assert_close(found, method(plain, None, IDS, layout=NORM_FIRST))
     found = value_zeroing(fused, None, IDS, layout=NORM_FIRST)
     assert_close(found, value_zeroing(plain, None, IDS, layout=NORM_FIRST))
-    with pytest.raises(af.UnsupportedModelError, match="Name its value projection"):
-        _ = value_zeroing(fused, None, IDS, layout=without)
 
 
 @pytest.mark.parametrize("method", ["norms", "alti", "effective", "value_zeroing"])

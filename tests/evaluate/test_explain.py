@@ -173,9 +173,10 @@ def test_what_progress_raises_ends_the_work(shipped: Loaded) -> None:
 
 
 def test_a_text_is_tokenised_once_and_no_pass_is_repeated(
-    shipped: Loaded, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    kind: Any = type(shipped.tokenizer)
+    loaded = paper.load()
+    kind: Any = type(loaded.tokenizer)
     call, texts, shapes = kind.__call__, [], []
 
     def count(self: Any, *given: Any, **named: Any) -> Any:
@@ -186,13 +187,38 @@ def test_a_text_is_tokenised_once_and_no_pass_is_repeated(
         shapes.append(tuple(named["input_ids"].shape))
 
     monkeypatch.setattr(kind, "__call__", count)
-    handle = shipped.model.register_forward_pre_hook(shape, with_kwargs=True)
+    handle = loaded.model.register_forward_pre_hook(shape, with_kwargs=True)
     try:
-        _ = explain(shipped.model, shipped.tokenizer, TEXT)
+        for _ in range(2):
+            _ = explain(loaded.model, loaded.tokenizer, TEXT)
     finally:
         handle.remove()
-    assert len(texts) == 1
+    assert len(texts) == 2
     attention, gradient = (1, 7), (1, 7)
     blank_out = (1 + 7, 7)  # the text, which gives the prediction, and its variants
-    probe = (1, 8)  # for the sum or the norm of the gradient
-    assert shapes == [attention, blank_out, gradient, probe]
+    probe = (1, 8)  # for the sum or the norm of the gradient, once for a model
+    passes = [attention, blank_out, gradient]
+    assert shapes == [*passes, probe, *passes]
+
+
+def test_a_small_model_runs_in_one_thread_of_torch_and_the_number_is_restored(
+    shipped: Loaded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[int] = []
+    monkeypatch.setattr("attnflow.evaluate._threads._SMALL_MODEL", 10_000_000)
+    handle = shipped.model.register_forward_pre_hook(
+        lambda *_: seen.append(torch.get_num_threads())
+    )
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        _ = explain(shipped.model, shipped.tokenizer, TEXT)
+        assert set(seen) == {1}
+        assert torch.get_num_threads() == 2
+        seen.clear()
+        monkeypatch.setattr("attnflow.evaluate._threads._SMALL_MODEL", 10)
+        _ = explain(shipped.model, shipped.tokenizer, TEXT)
+        assert set(seen) == {2}
+    finally:
+        torch.set_num_threads(before)
+        handle.remove()

@@ -56,6 +56,24 @@ def test_without_layer_norm_the_default_is_the_papers_sum():
     assert [found] == input_gradient(model, None, ids, reduce="sum")
 
 
+def test_a_model_is_probed_once_and_again_when_it_changed():
+    model, ids = tiny(normed=True), torch.tensor([[5, 6, 7]])
+    passes: list[tuple[int, ...]] = []
+    _ = model.register_forward_pre_hook(lambda _, given: passes.append(tuple(given[0].shape)))
+
+    def chosen() -> str:
+        passes.clear()
+        return input_gradient(model, None, ids)[0].settings["reduce"]
+
+    assert (chosen(), passes) == ("norm", [(1, 3), (1, 8)])
+    assert (chosen(), passes) == ("norm", [(1, 3)])
+    model.norm = nn.Identity()
+    assert (chosen(), passes) == ("sum", [(1, 3), (1, 8)])
+    with torch.no_grad():
+        _ = model.head.weight.mul_(2)
+    assert (chosen(), passes) == ("sum", [(1, 3), (1, 8)])
+
+
 def test_behind_a_layer_norm_the_default_is_the_norm():
     model, ids = tiny(normed=True), torch.tensor([[5, 6, 7]])
     slopes = gradient_of(model, ids)

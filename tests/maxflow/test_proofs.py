@@ -23,6 +23,16 @@ TOP = (3 * 8 + SOURCE) * 8  # where the source's row starts
 BLOCK = [[9, 2, 3], [4, 9, 5], [1, 2, 9]]  # every layer; the flows of depth 2 and 3 are 6 and 10
 
 
+def by_lower_bound(bounds: Any, d: int) -> Any:
+    """The kernel of that name, which only kernels can call."""
+    return _by_lower_bound(bounds, d)
+
+
+_by_lower_bound: Any = _sink._by_lower_bound
+_compiled: Any = numba.njit
+by_lower_bound = _compiled(by_lower_bound)
+
+
 def on_workspace(function: Any) -> Any:
     """A kernel that takes a workspace in place of its state.
 
@@ -149,7 +159,9 @@ def test_what_a_layer_proves_for_the_next_is_the_least_of_all_cuts():
         bounds = new_sink_bounds(4, 8)
         bounds.lower[2, :n] = rng.integers(0, 10, n)
         bounds.upper[0] = rng.integers(0, 30)
-        order = _sink._by_lower_bound(bounds, 2)
+        order = by_lower_bound(bounds, 2)
+        assert (np.diff(bounds.lower[2, order]) <= 0).all()
+        assert sorted(order) == list(range(8))
         expected = least_cut(capacity[3, SOURCE, :n], bounds.lower[2, :n], bounds.upper[0, 0])
         assert proved(new_workspace(capacity), bounds, 3, SOURCE, order) == expected
 

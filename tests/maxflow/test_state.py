@@ -35,7 +35,7 @@ def test_a_solve_leaves_no_flow_behind(family: Family):
         sources = np.arange(layers[-1].shape[0])
         for sink in range(layers[0].shape[1]):
             search_depth = solve_sink(
-                workspace, bounds, sink, sources, net.depth, min(6, net.depth)
+                workspace, bounds, sink, sources, net.depth, min(6, net.depth), False
             )
             assert 2 <= search_depth <= net.depth
             assert_as_new(workspace)

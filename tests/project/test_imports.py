@@ -51,6 +51,12 @@ def test_raw_and_rollout_load_no_heavy_package() -> None:
     )
 
 
+def test_the_flow_of_a_sentence_loads_no_compiler() -> None:
+    code = "import attnflow as af; f = af.flow(af.random_attention(6, 2, 32), queries=[0])\n"
+    code += "assert f.scores.shape == (6, 1, 32)"
+    assert _loaded_after(code) == []
+
+
 def test_lazy_names_are_the_same_objects_however_they_are_reached() -> None:
     import attnflow.evaluate
     import attnflow.models

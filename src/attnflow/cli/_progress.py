@@ -12,7 +12,7 @@ from attnflow._internal import checks
 
 # Before the first report, code may be compiled, loaded or run.
 _STARTING = "starting (the first run compiles)"  # short: with the bar it fits 80 columns
-_STARTING_LINE = "starting; the first run after installing compiles for about half a minute"
+_STARTING_LINE = "starting; the first run after installing compiles for about a quarter of a minute"
 
 
 @contextmanager

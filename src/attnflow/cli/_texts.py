@@ -22,7 +22,7 @@ def one_text(argument: str | None, file: Path | None) -> str:
         text = _decoded(io.BytesIO() if sys.stdin is None else sys.stdin.buffer, where)
     else:
         text, where = encodable(argument or "", option="TEXT"), "TEXT"
-    if not text:
+    if not text.strip():  # answered here, before torch is imported
         raise InputError(f"{where} is empty. Pass a text with at least one word")
     return text
 

@@ -178,6 +178,6 @@ def _viewed(tensor: Any) -> Tensor:
 def _no_gradient(model: nn.Module, where: str) -> UnsupportedModelError:
     return UnsupportedModelError(
         f"the score of {type(model).__name__} has no gradient by the attention of {where}: the "
-        "model detaches it, is quantised, or computes its output from other weights, as "
-        "F.scaled_dot_product_attention does. Use attnflow.edges.attention or effective"
+        "model detaches it, is quantised, or computes its output from other weights. Use "
+        "attnflow.edges.attention or effective"
     )

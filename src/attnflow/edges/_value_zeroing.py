@@ -17,8 +17,8 @@ from attnflow.edges._graph import graph, normalize
 from attnflow.edges._inputs import BlockSettings, one_or_all
 from attnflow.edges._layout import BlockLayout, layout_of
 from attnflow.edges._memory import Sizes
-from attnflow.models.capture import evaluation_mode, force_eager, hook_transformers
-from attnflow.models.inputs import Inputs, ModelInput, Several, name_example
+from attnflow.models.capture import evaluation_mode, force_eager, hook_modules, hook_transformers
+from attnflow.models.inputs import Inputs, ModelInput, Several, is_pretrained, name_example
 from attnflow.types import AttentionGraph
 
 if TYPE_CHECKING:
@@ -175,6 +175,8 @@ def _zeroed(
     def receive(call: Any) -> None:
         nonlocal runs
         runs += 1
+        if getattr(call, "value", None) is None:
+            raise no_values(model)
         call.value = call.value.clone()  # (copy, head, key, width)
         call.value[copies, :, keys] = 0
         _ = call.weights()
@@ -184,7 +186,13 @@ def _zeroed(
             handle = block.get_submodule(layout.value).register_forward_hook(project)
             _ = undo.callback(handle.remove)
         else:
-            _ = undo.enter_context(hook_transformers(model, receive, fused=False))
+            of_transformers = any(is_pretrained(module) for module in model.modules())
+            hooks = (
+                hook_transformers(model, receive, fused=False)
+                if of_transformers
+                else hook_modules(model, receive)
+            )
+            _ = undo.enter_context(hooks)
         yield set_keys
     if not runs:
         raise no_values(model)

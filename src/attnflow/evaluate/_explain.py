@@ -10,6 +10,7 @@ from attnflow._internal import checks
 from attnflow.edges import Edges, check_edges, edge_graph
 from attnflow.errors import InputError, UnsupportedModelError
 from attnflow.evaluate._explanation import Explanation
+from attnflow.evaluate._threads import one_thread_if_small
 from attnflow.importance import importance_with_prediction
 from attnflow.methods import flow, raw, rollout
 from attnflow.models import attend
@@ -69,8 +70,9 @@ def explain(
     Notes
     -----
     The text is tokenised once. Forward passes: one for attention; `n + 1` rows for `blank_out` of n
-    tokens, in batches, which give the prediction too; one with gradients; and one with gradients
-    for `input_gradient` to choose the sum or the norm.
+    tokens, in batches, which give the prediction too; one with gradients; and, the first time for a
+    model, one with gradients for `input_gradient` to choose the sum or the norm. A model of fewer
+    than ten million weights runs in one thread of torch.
 
     Examples
     --------
@@ -85,7 +87,8 @@ def explain(
         raise InputError(f"text: explain takes one text, a str, got {type(text).__name__}")
     chosen, names = _check_methods(methods), _check_edges(edges)
     inputs = prepare(checked_model(model), tokenizer, text, truncate=truncate)
-    attention = attend(model, tokenizer, cast("Any", inputs))
+    with one_thread_if_small(model):
+        attention = attend(model, tokenizer, cast("Any", inputs))
     if not isinstance(attention, Attention):
         raise UnsupportedModelError(
             f"{type(model).__name__} is an encoder-decoder, and explain takes models with one "
@@ -107,22 +110,23 @@ def explain(
         report(1)  # it may raise, to end the work
 
     settings: Any = {"target": target, "position": position, "progress": unchanged}
-    graphs: dict[Edges, Attention | AttentionGraph] = {
-        name: attention
-        if name == "attention"
-        else edge_graph(model, tokenizer, inputs, name, **settings)
-        for name in names
-    }
-    prediction, importance = importance_with_prediction(
-        model,
-        tokenizer,
-        inputs,
-        target=target,
-        position=position,
-        replace=replace,
-        batch_size=batch_size,
-        progress=lambda done, _total: report(1 + done),
-    )
+    with one_thread_if_small(model):
+        graphs: dict[Edges, Attention | AttentionGraph] = {
+            name: attention
+            if name == "attention"
+            else edge_graph(model, tokenizer, inputs, name, **settings)
+            for name in names
+        }
+        prediction, importance = importance_with_prediction(
+            model,
+            tokenizer,
+            inputs,
+            target=target,
+            position=position,
+            replace=replace,
+            batch_size=batch_size,
+            progress=lambda done, _total: report(1 + done),
+        )
     if query is None:
         read = last if attention.causal else 0
         query = read if prediction.position is None else prediction.position

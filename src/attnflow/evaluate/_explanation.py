@@ -14,7 +14,7 @@ from attnflow._internal.files import PathLike
 from attnflow._internal.html_table import html_table
 from attnflow._internal.settings import thaw_settings
 from attnflow.edges import Edges
-from attnflow.evaluate._agreement import agreement
+from attnflow.evaluate._spearman import spearman
 from attnflow.importance import Prediction
 from attnflow.types import Attention, AttentionGraph, Importance, Method, TokenAttention
 
@@ -74,12 +74,10 @@ class Explanation:
 
     def correlations(self) -> dict[str, dict[str, float]]:
         """Return Spearman's rank correlation by importance and method; NaN if undefined."""
+        rows = [result.scores[0, 0] for result in self.scores.values()]
         return {
-            name: {
-                method: float(agreement(scores, values, query=self.query)[0])
-                for method, scores in self.scores.items()
-            }
-            for name, values in self.importance.items()
+            name: dict(zip(self.scores, spearman(rows, result.values).tolist(), strict=True))
+            for name, result in self.importance.items()
         }
 
     @property

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
+from collections.abc import Generator
 from typing import TYPE_CHECKING
+
+from attnflow.models.inputs import weight_count
 
 if TYPE_CHECKING:
     from torch import nn
@@ -18,5 +23,41 @@ def torch_threads(model: nn.Module, threads: int | None) -> int:
 
     if threads is not None:
         return threads
-    small = sum(parameter.numel() for parameter in model.parameters()) < _SMALL_MODEL
-    return 1 if small else torch.get_num_threads()
+    return 1 if _is_small(model) else torch.get_num_threads()
+
+
+class _OneThread:
+    """One thread of torch in the process while anyone needs that; the number is restored."""
+
+    def __init__(self) -> None:
+        self._lock, self._users, self._previous = threading.Lock(), 0, 1
+
+    def __enter__(self) -> None:
+        import torch
+
+        with self._lock:
+            if not self._users:
+                self._previous = torch.get_num_threads()
+            self._users += 1
+            torch.set_num_threads(1)  # also in this thread: OpenMP has a number for each
+
+    def __exit__(self, *_: object) -> None:
+        import torch
+
+        with self._lock:
+            self._users -= 1
+            torch.set_num_threads(1 if self._users else self._previous)
+
+
+_ONE_THREAD = _OneThread()
+
+
+@contextlib.contextmanager
+def one_thread_if_small(model: nn.Module) -> Generator[None]:
+    """Run a small model in one thread: others wait for it busily, which a busy machine slows."""
+    with _ONE_THREAD if _is_small(model) else contextlib.nullcontext():
+        yield
+
+
+def _is_small(model: nn.Module) -> bool:
+    return weight_count(model) < _SMALL_MODEL

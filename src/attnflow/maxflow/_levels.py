@@ -4,6 +4,8 @@ Dinitz, Y. (2006), Dinitz' algorithm: the original version and Even's version,
 https://doi.org/10.1007/11685654_10
 """
 
+import numpy as np
+
 from attnflow.maxflow._intrinsics import inlined, kernel, lowest
 from attnflow.maxflow._state import EXCESS, NONE, ONE, bit, holds
 
@@ -26,7 +28,7 @@ def find_levels(state, top, source):
             state.levels[top * words + (k >> 6)] |= bit(k)
     for w in range(top * words, stride):
         state.visited[w] = state.levels[w]
-    level = 0
+    level = np.int64(0)
     while True:
         start = level * stride
         if _keep_targets(state, start, top, source):

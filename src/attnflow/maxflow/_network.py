@@ -37,6 +37,11 @@ TOO_LARGE = "the sums of the weights overflow float64. Divide all weights by a c
 # The largest error of a value, relative to it. Chosen for this project.
 TOLERANCE = 1e-9
 
+# A flow that is at least this share of what source and sink allow is set to just that, see `_sink`.
+# Chosen here: 2⁻³⁵ is 3e-11, far above the rounding of a row sum and far below the error of 1e-9
+# that a value may have.
+NEARLY = 1.0 - 2.0**-35
+
 # Every integer up to 2⁵³ is a float64; one bit is left for sums of two flows.
 _BITS = 52
 # The exponents of the smallest float64, and of what no float64 can hold.

@@ -10,6 +10,7 @@ from attnflow._internal import checks
 from attnflow._internal.html_table import html_table
 from attnflow._internal.records import Record
 from attnflow.errors import InputError, SolverError
+from attnflow.maxflow._choice import load_kernels, takes_plain
 from attnflow.maxflow._network import (
     TOLERANCE,
     TOO_LARGE,
@@ -19,6 +20,7 @@ from attnflow.maxflow._network import (
     Network,
     exponents_of,
 )
+from attnflow.maxflow._plain import PlainFlow
 from attnflow.maxflow._sets import merge_columns, spread
 
 
@@ -190,27 +192,45 @@ def _deep(
     matrices: Matrices, source: int, sink: int, exponent: int, what: str
 ) -> tuple[list[Floats], list[NDArray[np.bool_]]]:
     """The same for d of three and more, by search, for a flow of at most `2 ** exponent`."""
+    net = Network(matrices, exponent, limited=True)
+    flow, visited = (_by_plain if takes_plain(net, np.array([net.depth]), 1) else _by_kernels)(
+        net, source, sink, what
+    )
+    flows = [
+        part[: m.shape[0], : m.shape[1]] * net.unit
+        for part, m in zip(flow[net.first :], matrices, strict=True)
+    ]
+    return flows, [side[: len(m)] for side, m in zip(visited[net.first :], matrices, strict=False)]
+
+
+def _by_plain(net: Network, source: int, sink: int, what: str) -> tuple[Floats, NDArray[np.bool_]]:
+    """The flow over each edge of a network, in units, and the source's side of a cut."""
+    solved = PlainFlow(net.capacity, source, sink)
+    if not solved.proved:
+        raise unproved(what, "flow and cut differ")
+    return solved.flow, solved.visited
+
+
+def _by_kernels(
+    net: Network, source: int, sink: int, what: str
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """The same, by compiled code."""
+    capacity = net.capacity
+    layers, nodes, _ = capacity.shape
+    load_kernels(nodes)
     # The kernels are imported where they are needed: they bring Numba's compiler along.
     from attnflow.maxflow._sink import solve_one_source  # noqa: PLC0415
     from attnflow.maxflow._source import new_sink_bounds  # noqa: PLC0415
     from attnflow.maxflow._state import new_workspace  # noqa: PLC0415
 
-    net = Network(matrices, exponent, limited=True)
-    capacity = net.capacity
-    layers, nodes, _ = capacity.shape
     workspace = new_workspace(capacity)
     if not solve_one_source(workspace, new_sink_bounds(layers, nodes), sink, source, net.depth):
         raise unproved(what, "flow and cut differ")
-    padded = [*(capacity - workspace.residual)[net.first :]]
-    padded[-1] = np.zeros((nodes, nodes))
-    padded[-1][source] = capacity[-1][source] - workspace.supply
-    flows = [
-        flow[: m.shape[0], : m.shape[1]] * net.unit
-        for flow, m in zip(padded, matrices, strict=True)
-    ]
-    bits = workspace.visited[net.first : -1].view(np.uint8)
-    visited = np.unpackbits(bits, axis=1, bitorder="little").astype(bool)
-    return flows, [side[: len(m)] for side, m in zip(visited, matrices, strict=False)]
+    flow = capacity - workspace.residual
+    flow[-1] = 0.0
+    flow[-1, source] = capacity[-1, source] - workspace.supply
+    bits = workspace.visited[:-1].view(np.uint8)
+    return flow, np.unpackbits(bits, axis=1, bitorder="little").astype(bool)
 
 
 def _gap(result: MaxFlow) -> float:

@@ -1,5 +1,7 @@
 """A blocking flow in the level graph: push from every supply until no path of it is left."""
 
+import numpy as np
+
 from attnflow.maxflow._intrinsics import inlined, kernel, lowest
 from attnflow.maxflow._state import (
     ARRIVED,
@@ -34,7 +36,7 @@ def _push(state, top, source, target_level, first):
     """
     words = state.words
     stride = (top + 1) * words
-    p = 0
+    p = np.int64(0)
     state.path_layer[0] = top
     state.path_node[0] = first
     state.path_limit[0] = state.supply[first]
@@ -156,7 +158,7 @@ def _deliver_below(state, top, source, u, p):
             state.sink_residual[v] = sink_residual - amount
             sent += amount
             used |= bit(v)
-            mark_used(state, 2, u, v)
+            mark_used(state, np.int64(2), u, v)
             filled |= bit(v) if amount >= residual else NONE
             state.sink_open[w] &= ~(bit(v) if amount >= sink_residual else NONE)
         state.open[number * words + w] &= ~filled
@@ -168,7 +170,7 @@ def _deliver_below(state, top, source, u, p):
             limit - sent, state.totals[EXCESS], state.capacity[edge] - state.residual[edge]
         )
         if amount > 0.0:
-            withdraw(state, 3, source, u, amount)
+            withdraw(state, np.int64(3), source, u, amount)
             state.totals[EXCESS] -= amount
             sent += amount
     state.path_sent[p] = sent

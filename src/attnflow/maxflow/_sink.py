@@ -17,47 +17,46 @@ found. So values do not depend on the order of the work, and saturated rows are 
 
 import numpy as np
 
-from attnflow.maxflow._intrinsics import kernel
+from attnflow.maxflow._intrinsics import entry, kernel
 from attnflow.maxflow._levels import find_levels
+from attnflow.maxflow._network import NEARLY
 from attnflow.maxflow._source import solve_source, upper_bound
 from attnflow.maxflow._state import open_state, restore
 
-# Chosen here: 2⁻³⁵ is 3e-11, far above the rounding of a row sum and far below the error of 1e-9
-# that a value may have.
-_NEARLY = 1.0 - 2.0**-35
 
-
-@kernel
-def solve_sink(workspace, bounds, sink, sources, depth, search_depth):
+@entry
+def solve_sink(workspace, bounds, sink, sources, depth, search_depth, keep):
     """Fill `bounds.upper` with the flows from `sources` of layers 1 to `depth` to `sink`.
 
     Layers up to `search_depth` are searched for all sources before saturation is tried, since a
     search keeps its flow from layer to layer and saturation needs all sources of the layer below.
     Returns the depth that would have been best, an estimate for the next sink; −1 where a proof
-    fails.
+    fails. With `keep` the flow of the first source of layer `search_depth` stays in the workspace,
+    its cut in `visited`, and nothing else is solved.
     """
     state = open_state(workspace)
     _reset(state, bounds, sink)
-    for source in sources:
-        if not _solve_and_restore(state, bounds, sink, source, min(search_depth, depth)):
-            return -1
-    for d in range(search_depth + 1, depth + 1):
+    # One call of each kernel: its code is compiled again wherever it is called.
+    for d in range(min(search_depth, depth), depth + 1):
         order = _by_lower_bound(bounds, d - 1)
         for source in sources:
-            if not _settle_without_search(
-                state, bounds, d, source, order
-            ) and not _solve_and_restore(state, bounds, sink, source, d):
+            if d > search_depth and _settle_without_search(state, bounds, d, source, order):
+                continue
+            proved = solve_source(state, bounds, sink, source, d)
+            if keep:
+                return 0 if proved and find_levels(state, d - 1, source) == -1 else -1
+            sound = restore(state, d, sink, source)
+            if not (proved and sound):
                 return -1
     best = _best_search_depth(state, bounds, sources, depth)
     _round_up(state, bounds, sources, depth)
     return best
 
 
-@kernel
-def _solve_and_restore(state, bounds, sink, source, depth):
-    proved = solve_source(state, bounds, sink, source, depth)
-    sound = restore(state, depth, sink, source)
-    return proved and sound
+def solve_one_source(workspace, bounds, sink, source, depth):
+    """Solve one source; its flow stays in the workspace, its cut in `visited`. False: no proof."""
+    keep = True
+    return solve_sink(workspace, bounds, sink, np.array([source]), depth, depth, keep) == 0
 
 
 @kernel
@@ -83,8 +82,26 @@ def _ceiling(state, bounds, d, source):
 
 @kernel
 def _by_lower_bound(bounds, d):
-    """The nodes of layer d by their lower bounds, largest first."""
-    return np.argsort(-bounds.lower[d])
+    """The nodes of layer d by their lower bounds, largest first.
+
+    Shell's method: `np.argsort` takes seconds to compile, and this is a small part of the work.
+    """
+    nodes = bounds.lower.shape[1]
+    order = np.empty(nodes, np.int64)
+    for k in range(nodes):
+        order[k] = k
+    gap = nodes // 2
+    while gap > 0:
+        for i in range(gap, nodes):
+            k = order[i]
+            value = bounds.lower[d, k]
+            j = i
+            while j >= gap and bounds.lower[d, order[j - gap]] < value:
+                order[j] = order[j - gap]
+                j -= gap
+            order[j] = k
+        gap //= 2
+    return order
 
 
 @kernel
@@ -108,7 +125,7 @@ def _settle_without_search(state, bounds, d, source, order):
         return True
     bound = upper_bound(state, bounds, d, (d * state.nodes + source) * state.nodes)
     proved = min(bound, _lower_bound(state, bounds, d, source, order))
-    if proved < bound and proved < _NEARLY * _ceiling(state, bounds, d, source):
+    if proved < bound and proved < NEARLY * _ceiling(state, bounds, d, source):
         return False
     bounds.lower[d, source] = proved
     bounds.upper[d, source] = bound
@@ -125,7 +142,7 @@ def _best_search_depth(state, bounds, sources, depth):
         order = _by_lower_bound(bounds, d - 1)
         searched = 0
         for source in sources:
-            if _lower_bound(state, bounds, d, source, order) < _NEARLY * bounds.upper[d, source]:
+            if _lower_bound(state, bounds, d, source, order) < NEARLY * bounds.upper[d, source]:
                 searched += 1
         if 8 * searched > len(sources):
             return d
@@ -138,16 +155,5 @@ def _round_up(state, bounds, sources, depth):
     for d in range(3, depth + 1):
         for source in sources:
             ceiling = _ceiling(state, bounds, d, source)
-            if bounds.lower[d, source] >= _NEARLY * ceiling:
+            if bounds.lower[d, source] >= NEARLY * ceiling:
                 bounds.upper[d, source] = ceiling
-
-
-@kernel
-def solve_one_source(workspace, bounds, sink, source, depth):
-    """Solve one source; its flow stays in the workspace, its cut in `visited`. False: no proof."""
-    state = open_state(workspace)
-    _reset(state, bounds, sink)
-    return (
-        solve_source(state, bounds, sink, source, depth)
-        and find_levels(state, depth - 1, source) == -1
-    )

@@ -64,11 +64,11 @@ def solve_source(state, bounds, sink, source, depth):
     `state.visited`, its cut if the last search found one.
     """
     nodes = state.nodes
-    _settle(bounds, 1, source, state.capacity[(nodes + source) * nodes + sink])
+    _settle(bounds, np.int64(1), source, state.capacity[(nodes + source) * nodes + sink])
     if depth == 1:
         return True
     value = _start(state, sink, source)
-    _settle(bounds, 2, source, value)
+    _settle(bounds, np.int64(2), source, value)
     for d in range(3, depth + 1):
         value = _next_depth(state, bounds, sink, source, d, value)
         if value < 0.0:
@@ -101,7 +101,19 @@ def _next_depth(state, bounds, sink, source, d, value):
     state.totals[ARRIVED] = 0.0
     if state.totals[EXCESS] > 0.0:
         reroute_excess(state, d - 1, source)
-    value, has_cut = _augment(state, d, source, value, bound)
+    has_cut = False
+    # Add paths until the flow equals the bound or no path is left.
+    while state.totals[EXCESS] > 0.0 or value + state.totals[ARRIVED] < bound:
+        level = find_levels(state, d - 1, source)
+        if level >= 0:
+            push_supplies(state, d - 1, source, level, bound - value)
+        elif state.totals[EXCESS] > 0.0:
+            value -= state.totals[EXCESS]
+            cancel_excess(state, d - 1, source)
+        else:
+            has_cut = True
+            break
+    value += state.totals[ARRIVED]
     if not _adds_up(state, sink, top, value):
         return -1.0
     if has_cut:
@@ -128,7 +140,7 @@ def _start(state, sink, source):
         state.sink_residual[k] = state.capacity[(nodes + k) * nodes + sink] - amount
         if state.sink_residual[k] > 0.0:
             state.sink_open[k >> 6] |= bit(k)
-    mark_rewritten(state, 2, source)
+    mark_rewritten(state, np.int64(2), source)
     return value
 
 
@@ -145,22 +157,6 @@ def upper_bound(state, bounds, d, top):
             through_cut += state.capacity[top + k] * bounds.outside[d, q, k]
         bound = min(bound, through_cut)
     return bound
-
-
-@kernel
-def _augment(state, d, source, value, bound):
-    """Add paths until the flow equals the bound or no path is left: (value, whether by a cut)."""
-    while True:
-        if state.totals[EXCESS] <= 0.0 and value + state.totals[ARRIVED] >= bound:
-            return value + state.totals[ARRIVED], False
-        level = find_levels(state, d - 1, source)
-        if level >= 0:
-            push_supplies(state, d - 1, source, level, bound - value)
-        elif state.totals[EXCESS] > 0.0:
-            value -= state.totals[EXCESS]
-            cancel_excess(state, d - 1, source)
-        else:
-            return value + state.totals[ARRIVED], True
 
 
 @kernel

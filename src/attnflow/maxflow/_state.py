@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from attnflow.maxflow._intrinsics import greater_than, inlined, kernel, lowest
+from attnflow.maxflow._intrinsics import entry, greater_than, inlined, kernel, lowest
 from attnflow.maxflow._workspace import STATE_WORDS, NarrowWorkspace, Workspace, open_state
 
 NONE = np.uint64(0)
@@ -58,7 +58,7 @@ def new_workspace(capacity: NDArray[np.float64]) -> Workspace:
     return workspace
 
 
-@kernel
+@entry
 def _mark_all(workspace):
     state = open_state(workspace)
     for k in range(state.nodes):

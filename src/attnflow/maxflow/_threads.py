@@ -8,8 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from attnflow.maxflow._choice import load_kernels, takes_plain
 from attnflow.maxflow._network import Floats, Network
 from attnflow.maxflow._pair import unproved
+from attnflow.maxflow._plain import flow_value
 
 # Layers of the first sink whose flows are searched before saturation is tried; each sink adjusts
 # the number for the next. Five is where real encoders begin to saturate.
@@ -28,9 +30,17 @@ class Job(NamedTuple):
 
 
 def solve_jobs(
-    net: Network, jobs: Sequence[Job], threads: int | None
+    net: Network, jobs: Sequence[Job], layers: NDArray[np.int64], threads: int | None
 ) -> Iterator[tuple[Job, Floats]]:
-    """Yield each job with its values (layer, source) in units, in the order they are solved."""
+    """Yield each job with its values (layer, source) in units, in the order they are solved.
+
+    Values of `layers`, numbers of matrices from 0, are computed; those of others may be.
+    """
+    if takes_plain(net, layers + net.first, sum(len(job.sources) for job in jobs)):
+        for job in jobs:
+            yield job, _solve_plain(net, job, layers)
+        return
+    load_kernels(net.capacity.shape[1])
     if threads is None and sum(len(job.sources) for job in jobs) * net.capacity.size < _ONE_THREAD:
         threads = 1
     workers = min(threads or _cores(), _cores(), len(jobs))  # more than cores gain nothing
@@ -58,6 +68,18 @@ def solve_jobs(
                 yield job, future.result()
 
 
+def _solve_plain(net: Network, job: Job, layers: NDArray[np.int64]) -> Floats:
+    """Values (layer, source) of one sink without compiled code."""
+    values = np.zeros((net.depth + 1 - net.first, len(job.sources)))
+    for layer in layers.tolist():
+        capacity = net.capacity[: net.first + layer + 1]
+        for place, source in enumerate(job.sources.tolist()):
+            values[layer, place] = flow_value(capacity, source, job.sink)
+    if (values < 0).any():
+        raise unproved(f"to node {job.sink}", "flow and cut differ")
+    return values
+
+
 class _Solver:
     """The workspace of one thread, and the search depth that was best for its last sink."""
 
@@ -76,8 +98,15 @@ class _Solver:
         """Values (layer, source) of one sink."""
         from attnflow.maxflow._sink import solve_sink  # noqa: PLC0415
 
+        keep = False
         search_depth = solve_sink(
-            self._workspace, self._bounds, job.sink, job.sources, self._depth, self._search_depth
+            self._workspace,
+            self._bounds,
+            job.sink,
+            job.sources,
+            self._depth,
+            self._search_depth,
+            keep,
         )
         if search_depth < 0:
             raise unproved(f"to node {job.sink}", "flow and cut differ")

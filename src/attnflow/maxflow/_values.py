@@ -120,7 +120,7 @@ class _Table:
         for exponent in sorted({*exponents.ravel().tolist()}) if searched.size else ():
             net = Network(self._matrices, exponent)
             sinks, places = np.nonzero(np.equal(exponents.T, exponent))
-            for job, values in solve_jobs(net, self._jobs(places, sinks), self._threads):
+            for job, values in solve_jobs(net, self._jobs(places, sinks), searched, self._threads):
                 self.values[2:, job.places, job.sink] = values[2:] * net.unit
                 solved += len(job.places)
                 report(solved)
@@ -163,7 +163,8 @@ class _Table:
             part = left[finer & (exponents == exponent)]
             net = Network(self._matrices[: part["layer"].max() + 1], int(exponent), limited=True)
             sinks, places = np.unique(np.stack([part["sink"], part["place"]]), axis=1)
-            for job, values in solve_jobs(net, self._jobs(places, sinks), self._threads):
+            layers = np.unique(part["layer"])
+            for job, values in solve_jobs(net, self._jobs(places, sinks), layers, self._threads):
                 here = part[part["sink"] == job.sink]
                 position = np.searchsorted(job.places, here["place"])
                 found = values[here["layer"], position] * net.unit

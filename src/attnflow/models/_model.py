@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
+from weakref import WeakKeyDictionary
 
 from attnflow._internal.optional import require
 from attnflow.errors import AttnflowError, InputError, UnsupportedModelError
@@ -186,6 +187,19 @@ def dtype_of(model: nn.Module) -> Any:
 
     types = (parameter.dtype for parameter in model.parameters())
     return next((dtype for dtype in types if dtype.is_floating_point), torch.float32)
+
+
+# A walk over all parameters takes as long as a layer of a small model.
+_WEIGHT_COUNTS: WeakKeyDictionary[nn.Module, int] = WeakKeyDictionary()
+
+
+def weight_count(model: nn.Module) -> int:
+    """Return the number of weights of a model, counted when it is first asked for."""
+    count = _WEIGHT_COUNTS.get(model)
+    if count is None:
+        count = sum(parameter.numel() for parameter in model.parameters())
+        _WEIGHT_COUNTS[model] = count
+    return count
 
 
 def configs_of(modules: Iterable[nn.Module]) -> list[Any]:

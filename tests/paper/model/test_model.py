@@ -1,9 +1,11 @@
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 import torch
+from transformers import GPT2PreTrainedModel
+from transformers.models.gpt2.modeling_gpt2 import GPT2Block
 
 from attnflow import flow, rollout
 from attnflow.models import attend, rollout_segments
@@ -23,6 +25,56 @@ def _vocabulary(splits: Splits) -> Vocabulary:
 def model() -> VerbNumberModel:
     _ = torch.manual_seed(0)
     return VerbNumberModel(VerbNumberConfig(vocab_size=9)).eval()
+
+
+class _OfTransformers(GPT2PreTrainedModel):
+    """The same model with the blocks of transformers."""
+
+    def __init__(self, config: VerbNumberConfig) -> None:
+        super().__init__(config)
+        self.words = torch.nn.Embedding(config.vocab_size, config.n_embd, padding_idx=0)
+        self.positions = torch.nn.Embedding(config.n_positions, config.n_embd)
+        self.drop = torch.nn.Dropout(config.embd_pdrop)
+        self.blocks = torch.nn.ModuleList(GPT2Block(config, i) for i in range(config.n_layer))
+        self.norm = torch.nn.LayerNorm(config.n_embd, eps=config.layer_norm_epsilon)
+        self.classifier = torch.nn.Linear(config.n_embd, 2)
+        for block in self.blocks:
+            cast("Any", block).attn.is_causal = False
+        self.post_init()
+
+    def forward(self, ids: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
+        hidden = self.words(ids) + self.positions(torch.arange(ids.shape[1]))
+        mask = torch.zeros(len(ids), 1, ids.shape[1], ids.shape[1]).masked_fill_(
+            keys[:, None, None] == 0, -1e30
+        )
+        for block in self.blocks:
+            output = block(hidden, attention_mask=mask)
+            hidden = output[0] if isinstance(output, tuple) else output  # as in older transformers
+        return self.classifier(self.norm(hidden)[:, 0])
+
+
+def test_blocks_and_first_weights_are_those_of_transformers() -> None:
+    config = VerbNumberConfig(vocab_size=9)
+    _ = torch.manual_seed(3)
+    theirs = _OfTransformers(config).eval()
+    _ = torch.manual_seed(3)
+    ours = VerbNumberModel(config).eval()
+    weights = theirs.state_dict()
+    assert list(ours.state_dict()) == list(weights)
+    for name, tensor in ours.state_dict().items():
+        torch.testing.assert_close(tensor, weights[name])
+    with torch.no_grad():
+        for parameter in ours.parameters():  # also those that begin as zero and one
+            _ = parameter.normal_(std=0.3)
+        _ = theirs.load_state_dict(ours.state_dict())
+        logits = ours(IDS, attention_mask=MASK).logits
+        torch.testing.assert_close(logits, theirs(IDS, MASK), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("wrong", [{"activation_function": "relu"}, {"n_head": 7}])
+def test_a_configuration_of_other_blocks_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        _ = VerbNumberModel(VerbNumberConfig(vocab_size=9, **wrong))
 
 
 def test_the_sizes_are_the_papers(model: VerbNumberModel) -> None:

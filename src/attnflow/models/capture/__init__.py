@@ -13,9 +13,11 @@ from attnflow.models.capture._calls import (
     not_normalized,
 )
 from attnflow.models.capture._capture import capture_attention, uses_interface
+from attnflow.models.capture._hooks_modules import hook_modules
 from attnflow.models.capture._hooks_transformers import hook_transformers
 
 __all__ = [
     "ROLES", "Call", "Collector", "Role", "capture_attention", "evaluation_mode", "explain_failure",
-    "force_eager", "hook_transformers", "not_finite", "not_normalized", "uses_interface",
+    "force_eager", "hook_modules", "hook_transformers", "not_finite", "not_normalized",
+    "uses_interface",
 ]  # fmt: skip

@@ -201,8 +201,9 @@ class _Checker:
         """Reject layers captured more than once, except layers that are reused, as in ALBERT."""
         counts: dict[tuple[int, Role], Counter[str]] = {}
         expected: dict[int, int] = {}
+        configs = {name: self._config_of(name) for name in dict(self._calls)}
         for name, role in self._calls:
-            config = self._config_of(name)
+            config = configs[name]
             if config is not None:
                 expected[id(config)] = config.num_hidden_layers
                 counts.setdefault((id(config), role), Counter())[name] += 1

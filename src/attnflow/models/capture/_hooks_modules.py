@@ -59,12 +59,19 @@ def _switch_off_fast_path() -> Generator[None]:
 _NO_FAST_PATH = SharedContext(_switch_off_fast_path)
 
 
+@functools.cache
+def _multihead_signature() -> inspect.Signature:
+    import torch
+
+    return inspect.signature(torch.nn.MultiheadAttention.forward)
+
+
 @contextlib.contextmanager
 def _hook_multihead(model: nn.Module, receive: Receive) -> Generator[None]:
     """Make each `nn.MultiheadAttention` compute its weights, hidden from its caller."""
     import torch
 
-    signature = inspect.signature(torch.nn.MultiheadAttention.forward)
+    signature = _multihead_signature()
     original: list[tuple[bool, bool]] = []  # need_weights and average_attn_weights of open calls
 
     def request_weights(module: nn.Module, args: Any, kwargs: Any) -> Any:
@@ -164,16 +171,26 @@ class _FunctionCall(BlockCall):
         examples = self.query.shape[0] if self.query.ndim > 2 else 1
         # The calling module, and so the role, is unknown.
         super().__init__("", "self", (examples, self.query.shape[-2], self.key.shape[-2]))
+        self._recorded: Tensor | None = None  # weights that autograd records
 
     def attended(self) -> Tensor:
         """Return the output of the function."""
-        if self.output is None:
+        if self.output is None and self._recorded is not None:
+            weights, value = self._recorded, self.value
+            if value.shape[1] != weights.shape[1]:
+                value = value.repeat_interleave(weights.shape[1] // value.shape[1], dim=1)
+            self.output = weights.to(value.dtype) @ value
+        elif self.output is None:
             self.output = self.kernel(self.query, self.key, self.value, slice(None))
         return self.output
 
     def weights(self, buffer: Buffer | None = None) -> Tensor:
+        """Return all weights; if autograd records them, the output is computed from them."""
         del buffer  # only saves a copy
-        return self.rows(slice(None))
+        weights = self.rows(slice(None))
+        if weights.requires_grad and self.query.ndim == 4 and not self.arguments.get("dropout_p"):
+            self._recorded = weights
+        return weights
 
     def fits_kernel(self) -> bool:
         return self.query.ndim == 4

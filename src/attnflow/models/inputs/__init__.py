@@ -12,6 +12,7 @@ from attnflow.models._model import (
     is_pretrained,
     layer_count,
     token_limit,
+    weight_count,
 )
 from attnflow.models.inputs._generate import Generate
 from attnflow.models.inputs._inputs import (
@@ -38,4 +39,5 @@ __all__ = [
     "batch_texts", "check_vocabulary", "checked_model", "count_tokens", "forward_parameters",
     "has_decoder", "inner_tokenizer", "is_pretrained", "layer_count", "name_example",
     "name_positions", "prepare", "takes_padding", "token_limit", "token_names", "tokenize_text",
+    "weight_count",
 ]  # fmt: skip

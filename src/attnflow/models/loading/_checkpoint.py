@@ -70,10 +70,10 @@ class Checkpoint:
 
 def find_checkpoint(name_or_folder: str | os.PathLike[str]) -> Checkpoint:
     """Return the checkpoint in a folder with config.json or, if there is no folder, on the hub."""
+    name = checked_name(name_or_folder)
     from transformers import PreTrainedConfig
     from transformers.utils.hub import cached_file
 
-    name = _checked_name(name_or_folder)
     try:
         folder = Path(str(cached_file(name, "config.json"))).parent
         # The cache has the files of each commit in snapshots/<commit>.
@@ -215,7 +215,8 @@ def _as_dict(content: object, filename: str, name: str) -> dict[str, Any]:
     return cast("dict[str, Any]", content)
 
 
-def _checked_name(name_or_folder: object) -> str:
+def checked_name(name_or_folder: object) -> str:
+    """Return the path of a folder with a model, or a model id; rejects what can be neither."""
     if not isinstance(name_or_folder, str | os.PathLike):
         raise InputError(
             "expected the id of a model or the path of its folder, got "

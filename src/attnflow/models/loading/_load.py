@@ -17,6 +17,7 @@ from attnflow._internal.optional import require
 from attnflow.errors import InputError, MissingDependencyError
 from attnflow.models.loading._checkpoint import (
     Checkpoint,
+    checked_name,
     explain_loading,
     find_checkpoint,
     refuse_adapter,
@@ -106,9 +107,12 @@ def load(
     require("torch", "transformers", "safetensors", need="models need", extra="models")
     allow_pickle = checks.as_bool(allow_pickle, "allow_pickle")  # rejects the string "no"
     remote_code = checks.as_bool(remote_code, "remote_code")
+    # A wrong path is answered before torch and transformers are imported.
+    if (gguf := find_gguf(name_or_folder)) is None:
+        _ = checked_name(name_or_folder)
     _check_device(device)
     with quiet_transformers():
-        if (gguf := find_gguf(name_or_folder)) is not None:
+        if gguf is not None:
             model, tokenizer = load_gguf(gguf)
             missing = ()
         else:

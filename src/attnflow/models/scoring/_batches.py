@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attnflow._internal import checks
-from attnflow.models.inputs import is_pretrained
+from attnflow.models.inputs import is_pretrained, weight_count
 from attnflow.models.scoring._single import SingleInput
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def _limits(model: nn.Module, size: int | None, *, gradients: bool) -> tuple[int
     searches = is_pretrained(model) and type(model).__name__.endswith("ForSequenceClassification")
     if searches and getattr(config, "pad_token_id", None) is None:
         size = 1
-    weights = max(1, sum(parameter.numel() for parameter in model.parameters()))
+    weights = max(1, weight_count(model))
     most = _MAX_TOKENS // 4 if gradients else _MAX_TOKENS
     return size, min(most, max(_MIN_TOKENS, _MULTIPLICATIONS // weights))
 

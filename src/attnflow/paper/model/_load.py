@@ -53,7 +53,8 @@ def load(folder: PathLike | None = None) -> Loaded:
             f"{len(vocabulary)}. Pass a folder whose files belong to one model"
         )
     model = _read_model(path, config)
-    return Loaded(model, tokenizer(vocabulary, max_length=config.n_positions))
+    # Typed as a model of transformers, whose attributes that others use it has.
+    return Loaded(cast("Any", model), tokenizer(vocabulary, max_length=config.n_positions))
 
 
 def require_packages() -> None:

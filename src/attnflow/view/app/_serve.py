@@ -6,9 +6,11 @@ import ipaddress
 import socket
 import webbrowser
 from collections.abc import Callable, Mapping, Sequence
+from threading import Thread
 from typing import Any, cast
 
 from attnflow.errors import InputError
+from attnflow.maxflow import load_kernels
 from attnflow.models import Loaded
 from attnflow.view.app._create import create_app
 from attnflow.view.app._limits import Limits
@@ -52,6 +54,8 @@ def serve(
         Called with the URL of the app once it listens.
     """
     app = create_app(models, limits=limits, hosts=(*LOOPBACK, host, *hosts))
+    # Small flows are solved without the kernels until they are there.
+    Thread(target=load_kernels, args=(1,), daemon=True).start()
     with bind_socket(host, port) as sock:
         name, number = str(sock.getsockname()[0]), sock.getsockname()[1]
         shown = ANY_ADDRESS.get(name, name)
