@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 import attnflow as af
 from attnflow import plot as typed_plot
 from attnflow.types import random_attention
+from sink_models import with_sink
 
 # Of many kinds of artists that matplotlib's types do not tell apart.
 plot: Any = typed_plot
@@ -206,6 +207,23 @@ def test_positions_can_be_left_out_and_raw_attention_has_no_residual(
     assert all(ends[2] != 0.0 for ends in others)
     assert (0.0, 1.0, 0.0, 0.0) in rollout  # the residual
     assert _edges(plot.compare(attention.graph(without=[0]))[0]) != raw  # which has it in raw too
+
+
+@pytest.mark.parametrize("settings", [{}, {"view": "heatmap", "query": 4}])
+def test_sinks_are_left_out_and_said_unless_they_are_kept(settings: dict[str, Any]) -> None:
+    sunk = with_sink(random_attention(3, 2, 5, tokens=["<s>", "a", "b", "c", "d"]), 0)
+    panels = plot.compare(sunk, **settings)
+    line = "without the attention sink 0 <s>; without=() keeps it"
+    assert [ax.get_xlabel() for ax in panels] == [line, "", ""]
+    kept = plot.compare(sunk, without=(), **settings)
+    chosen = plot.compare(sunk, without=0, **settings)
+    assert {ax.get_xlabel() for ax in (*kept, *chosen)} == {""}
+
+    def drawn(ax: Any) -> Any:
+        return ax.images[0].get_array().tolist() if ax.images else _edges(ax)
+
+    for ax, same, other in zip(panels, chosen, kept, strict=True):
+        assert drawn(ax) == drawn(same) != drawn(other)
 
 
 def test_flat_layers_have_a_dagger() -> None:

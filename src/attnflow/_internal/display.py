@@ -104,6 +104,16 @@ def position_name(position: int, tokens: Sequence[str]) -> str:
     return numbered(position, tokens[position] if position < len(tokens) else "")
 
 
+def position_names(positions: Iterable[int], tokens: Sequence[str]) -> str:
+    """Return positions with the names of their tokens, as people write them.
+
+    >>> position_names([0, 2], ["[CLS]", "a", "[SEP]"])
+    '0 [CLS], 2 [SEP]'
+    """
+    names = token_names(tokens)
+    return ", ".join(position_name(position, names) for position in positions)
+
+
 def numbered(position: int, name: str) -> str:
     """Return a position with its name; the number alone if the name is empty or the number.
 

@@ -8,7 +8,7 @@ import typer
 from attnflow.cli import _model_options as options
 from attnflow.cli._explanation_table import explanation_table
 from attnflow.cli._loading import SHIPPED, explain_memory_errors, loaded_model, loading
-from attnflow.cli._notes import print_note, print_sinks_note, print_unknown_note
+from attnflow.cli._notes import print_note, print_removed_sinks_note, print_unknown_note
 from attnflow.cli._options import number_or_name, wrong
 from attnflow.cli._texts import one_text
 from attnflow.edges import EDGES, check_edges
@@ -35,8 +35,22 @@ def explain_command(
         ),
     ] = "attention",
     target: options.Target = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Another answer, for importance of the target against this one."
+        ),
+    ] = None,
     position: options.Position = None,
     replace: options.Replace = None,
+    sinks: options.Sinks = "remove",
+    receptive_field: Annotated[
+        bool,
+        typer.Option(
+            "--receptive-field",
+            help="Of a decoder, divide rollout and flow by those of uniform causal attention.",
+        ),
+    ] = False,
     as_json: options.Json = False,
     truncate: options.Truncate = False,
     batch_size: options.BatchSize = None,
@@ -67,8 +81,11 @@ def explain_command(
             methods=chosen,
             edges=weights,
             target=number_or_name(target),
+            against=number_or_name(against),
             position=position,
             replace=number_or_name(replace),
+            sinks=sinks,
+            receptive_field=receptive_field,
             truncate=truncate,
             batch_size=batch_size,
             threads=threads,
@@ -81,7 +98,7 @@ def explain_command(
     else:
         explanation_table(explanation, unknown)
     print_unknown_note(explanation, unknown)
-    print_sinks_note(explanation.attention)
+    print_removed_sinks_note(explanation)
     if explanation.saturated:
         print_note(
             f"flow is saturated at layer {explanation.layer}: every score is at its ceiling, "

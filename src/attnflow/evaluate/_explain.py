@@ -7,13 +7,14 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from attnflow._internal import checks
+from attnflow._internal.sinks import Sinks, sinks_to_remove
 from attnflow.edges import Edges, check_edges, edge_graph
 from attnflow.errors import InputError, UnsupportedModelError
 from attnflow.evaluate._explanation import Explanation
 from attnflow.importance import importance_with_prediction
 from attnflow.methods import flow, raw, rollout
 from attnflow.models import attend
-from attnflow.models.inputs import checked_model, prepare
+from attnflow.models.inputs import Chat, Pair, is_text, model_and_tokenizer, prepare
 from attnflow.types import METHODS, Attention, AttentionGraph, Method, TokenAttention
 
 if TYPE_CHECKING:
@@ -23,15 +24,18 @@ if TYPE_CHECKING:
 def explain(
     model: nn.Module,
     tokenizer: Any,
-    text: str,
+    text: str | Pair | Chat,
     *,
     layer: int | None = None,
     query: int | None = None,
     methods: Sequence[Method] = METHODS,
     edges: Edges | Sequence[Edges] = "attention",
     target: int | str | None = None,
+    against: int | str | None = None,
     position: int | None = None,
     replace: Any = None,
+    sinks: Sinks = "remove",
+    receptive_field: bool = False,
     truncate: bool = False,
     batch_size: int | None = None,
     threads: int | None = None,
@@ -42,9 +46,10 @@ def explain(
     Parameters
     ----------
     model, tokenizer
-        A classifier, or a masked or causal language model, and its tokenizer.
+        A classifier, or a masked or causal language model, and its tokenizer; or a pipeline of
+        transformers and None.
     text
-        One text.
+        One text; a tuple of two, a sentence pair; or the messages of a chat, as for `attend`.
     layer
         The layer that attends; the last by default.
     query
@@ -59,6 +64,16 @@ def explain(
         graph, with what it measures of the residual connection.
     target, position, replace, truncate, batch_size
         As for `attnflow.importance.blank_out`.
+    against
+        Another answer: importance says why the target and not this one. It is then of the
+        difference of their logits.
+    sinks
+        "remove" takes attention sinks (`Attention.sinks`) out of the scores, as `without` of `raw`,
+        `rollout` and `flow` does: they would leave nearly nothing for the other tokens.
+        `Explanation.without` has their positions. "keep" gives the scores of the paper. Other edges
+        than attention are never changed.
+    receptive_field
+        Correct rollout and flow of a causal model for the receptive field, see `rollout`.
     threads
         Threads for flow; all cores by default.
     progress
@@ -81,10 +96,16 @@ def explain(
     >>> e.prediction.label, e.tokens
     ('singular', ('[CLS]', 'the', 'key', 'to', 'the', 'cabinets', '<?>'))
     """
-    if not isinstance(cast("object", text), str):
-        raise InputError(f"text: explain takes one text, a str, got {type(text).__name__}")
+    if not is_text(text):
+        raise InputError(
+            "text: explain takes one text, a str, a pair or the messages of a chat, got "
+            f"{type(text).__name__}"
+        )
     chosen, names = _check_methods(methods), _check_edges(edges)
-    inputs = prepare(checked_model(model), tokenizer, text, truncate=truncate)
+    receptive_field = checks.as_bool(receptive_field, "receptive_field")
+    _ = sinks_to_remove((), 0, sinks)  # checks the setting before any work
+    model, tokenizer = model_and_tokenizer(model, tokenizer)
+    inputs = prepare(model, tokenizer, text, truncate=truncate)
     attention = attend(model, tokenizer, cast("Any", inputs))
     if not isinstance(attention, Attention):
         raise UnsupportedModelError(
@@ -118,6 +139,7 @@ def explain(
         tokenizer,
         inputs,
         target=target,
+        against=against,
         position=position,
         replace=replace,
         batch_size=batch_size,
@@ -127,27 +149,34 @@ def explain(
         read = last if attention.causal else 0
         query = read if prediction.position is None else prediction.position
     rows: dict[str, Any] = {"layers": [layer], "queries": [query]}
-    compute = _computations(graphs[names[0]], rows, threads)
+    without = sinks_to_remove(attention.sinks, attention.n_tokens, sinks)
+    composed = {**rows, "receptive_field": receptive_field}
+    compute = _computations(graphs[names[0]], without, rows, composed, threads)
     scores: dict[Method, TokenAttention] = {}
     for done, method in enumerate(chosen, before + 1):
         scores[method] = compute[method]()
         report(done)
-    return Explanation(text, prediction, scores, importance, attention, graphs)
+    return Explanation(inputs.sources[0].text, prediction, scores, importance, attention, graphs)
 
 
 def _computations(
-    weights: Attention | AttentionGraph, rows: dict[str, Any], threads: int | None
+    weights: Attention | AttentionGraph,
+    without: tuple[int, ...],
+    rows: dict[str, Any],
+    composed: dict[str, Any],
+    threads: int | None,
 ) -> dict[Method, Callable[[], TokenAttention]]:
-    """Return what computes the scores of each method."""
+    """Return what computes the scores of each method; `composed` are those of several layers."""
+    excluded = without if isinstance(weights, Attention) else ()
 
     @functools.cache  # heads are fused once, and not for raw attention
     def graph() -> AttentionGraph:
-        return weights.graph() if isinstance(weights, Attention) else weights
+        return weights.graph(without=excluded) if isinstance(weights, Attention) else weights
 
     return {
-        "raw": lambda: raw(weights, **rows),
-        "rollout": lambda: rollout(graph(), **rows),
-        "flow": lambda: flow(graph(), **rows, threads=threads),
+        "raw": lambda: raw(weights, without=excluded, **rows),
+        "rollout": lambda: rollout(graph(), **composed),
+        "flow": lambda: flow(graph(), **composed, threads=threads),
     }
 
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 
 from attnflow._internal import checks
+from attnflow._internal.display import position_names
+from attnflow._internal.sinks import sinks_to_remove
 from attnflow.errors import InputError
 from attnflow.methods import flow, raw, rollout
 from attnflow.plot import _axes
@@ -16,18 +18,22 @@ from attnflow.plot._checks import check_titles, query_index, require_matplotlib
 from attnflow.plot._graph import Scale, check_scale, graph, rows_of, shares
 from attnflow.plot._heatmap import heatmap, label_tokens
 from attnflow.plot._layered import MIN_ASPECT, label_lowest_row
-from attnflow.plot._palette import TITLES
+from attnflow.plot._names import drawable_line
+from attnflow.plot._palette import GREY, TITLES
 from attnflow.types import Attention, AttentionGraph, EncoderDecoderAttention, TokenAttention
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+# Characters of the line about attention sinks. Chosen: the width of three panels.
+_LINE = 120
 
 
 def compare(
     *inputs: TokenAttention | Attention | EncoderDecoderAttention | AttentionGraph,
     view: Literal["graph", "heatmap"] = "graph",
     query: int | None = None,
-    without: Iterable[int] | int = (),
+    without: Iterable[int] | int | None = None,
     scale: Scale = "figure",
     titles: Sequence[str] | None = None,
     ax: Sequence[Axes] | None = None,
@@ -46,9 +52,10 @@ def compare(
     query
         Position whose scores the heat maps show; a graph shows all.
     without
-        Positions to exclude from one attention, such as attention sinks, as in `raw`, `rollout` and
-        `flow`. Raw attention is drawn without the residual connection, as it is of an attention;
-        that of `attention.graph(without=…)` has it.
+        Positions to exclude from one attention, as in `raw`, `rollout` and `flow`. By default its
+        attention sinks (`Attention.sinks`), and a line below the first panel says so; `()` keeps
+        them. Raw attention is drawn without the residual connection, as it is of an attention; that
+        of `attention.graph(without=…)` has it.
     scale
         Of graphs, as in `plot.graph`: "figure" for one scale of widths in all panels, "layer" for a
         scale in each layer of each panel.
@@ -78,7 +85,8 @@ def compare(
     by_layer = check_scale(scale) == "layer"
     if by_layer and view == "heatmap":
         raise InputError('scale="layer" needs view="graph": a heat map has one colour scale')
-    shown = _token_attention(inputs, query if view == "heatmap" else None, without)
+    excluded = _excluded(inputs, without)
+    shown = _token_attention(inputs, query if view == "heatmap" else None, excluded)
     panel_titles = None if titles is None else check_titles(titles, len(shown))
     drawn = (
         _graphs(shown, ax, by_layer=by_layer) if view == "graph" else _heatmaps(shown, query, ax)
@@ -89,7 +97,31 @@ def compare(
         same = panel.get_ylabel() == drawn[0].get_ylabel() and one.layers == shown[0].layers
         if place and same:  # a label that explains a mark stays
             _ = panel.set_ylabel("")
+    if without is None and excluded:
+        line, how = drawable_line(_described(excluded, inputs[0].tokens), _LINE)
+        small = _axes.font_size("x-small")
+        _ = drawn[0].set_xlabel(line, loc="left", fontsize=small, color=GREY, **how)
     return drawn
+
+
+def _excluded(inputs: tuple[Any, ...], without: Iterable[int] | int | None) -> tuple[int, ...]:
+    """Return the positions to exclude: those given, or the sinks of one attention."""
+    if without is not None:
+        return checks.as_ints(without, "without")
+    if len(inputs) == 1 and isinstance(inputs[0], Attention | EncoderDecoderAttention):
+        return sinks_to_remove(inputs[0].sinks, len(inputs[0].tokens))
+    return ()
+
+
+def _described(positions: Sequence[int], tokens: Sequence[str]) -> str:
+    """Return the line about attention sinks that are excluded.
+
+    >>> _described([0], ["<s>", "a"])
+    'without the attention sink 0 <s>; without=() keeps it'
+    """
+    several, it = ("s", "them") if len(positions) > 1 else ("", "it")
+    names = position_names(positions, tokens)
+    return f"without the attention sink{several} {names}; without=() keeps {it}"
 
 
 def _graphs(
@@ -153,10 +185,9 @@ def _joint_weights(panels: Sequence[Any]) -> list[float]:
 
 
 def _token_attention(
-    inputs: tuple[Any, ...], query: int | None, without: Iterable[int] | int
+    inputs: tuple[Any, ...], query: int | None, excluded: tuple[int, ...]
 ) -> tuple[TokenAttention, ...]:
     """Return token attention, computed if one attention or graph was given."""
-    excluded = checks.as_ints(without, "without")
     if len(inputs) == 1 and isinstance(
         inputs[0], Attention | EncoderDecoderAttention | AttentionGraph
     ):
