@@ -17,13 +17,12 @@ from attnflow.importance import Importance, Prediction
 from attnflow.types import random_attention
 from attnflow.view import page_data
 from attnflow.view._data import VERSION
-from sink_models import with_sink
 
 Decoded = Callable[[dict[str, Any]], NDArray[np.float64]]
 TOKENS = ["[CLS]", "the", "key", "##s"]
 ORIGIN = af.Origin(spans=(None, (0, 3), (4, 7), (7, 8)), text="the keys")
 FIELDS = [
-    "version", "title", "text", "spans", "words", "tokens", "sizes", "names", "causal", "sinks",
+    "version", "title", "text", "spans", "words", "tokens", "sizes", "names", "causal",
     "edges", "attention", "graph", "scores", "other_edges", "importance", "prediction", "layer",
     "query",
 ]  # fmt: skip
@@ -125,13 +124,6 @@ def test_every_document_is_json_that_a_browser_reads(
         document = page_data(shown)
         assert list(document) == FIELDS
         assert json.loads(json.dumps(document, allow_nan=False)) == document
-
-
-def test_the_page_knows_attention_sinks() -> None:
-    attention = random_attention(2, 2, 5)
-    assert page_data(attention)["sinks"] == []
-    assert page_data(with_sink(attention, 3))["sinks"] == [3]
-    assert page_data(with_sink(attention, 3).graph())["sinks"] == []
 
 
 def test_a_causal_attention_begins_at_its_last_position() -> None:

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, cast
 
 from attnflow._internal import checks
-from attnflow._internal.sinks import sinks_to_remove
 from attnflow.edges import Edges
 from attnflow.errors import InputError
 from attnflow.evaluate import Explanation
@@ -54,7 +53,6 @@ class Content:
     prediction: Prediction | None = None
     named: bool = True  # whether nodes of layers as large as the input have the tokens' names
     edges: str | None = None  # the name of the edge weights, if it is known
-    sinks: tuple[int, ...] = ()  # positions of attention sinks, unknown for graphs and scores
     others: tuple["Content", ...] = ()
 
     @property
@@ -92,19 +90,10 @@ def _content_of(x: object) -> Content:
         sizes = (x.n_tokens,) * (x.n_layers + 1)
         query = x.n_tokens - 1 if x.causal else 0
         return Content(
-            x.tokens,
-            sizes,
-            x.n_layers,
-            query,
-            x.causal,
-            x.origin,
-            attention=x,
-            edges="attention",
-            sinks=sinks_to_remove(x.sinks, x.n_tokens),
+            x.tokens, sizes, x.n_layers, query, x.causal, x.origin, attention=x, edges="attention"
         )
     if isinstance(x, EncoderDecoderAttention):
-        sinks = sinks_to_remove(x.sinks, len(x.tokens))
-        return replace(_of_graph(x.graph()), edges="attention", sinks=sinks)
+        return replace(_of_graph(x.graph()), edges="attention")
     if isinstance(x, AttentionGraph):
         return _of_graph(x)
     if isinstance(x, TokenAttention):

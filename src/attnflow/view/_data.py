@@ -8,7 +8,6 @@ The fields, which the page's script reads (`page/src`):
     sizes                  nodes of layers 0, 1, …, L
     names                  of every layer's nodes, where they differ from the tokens
     causal                 whether positions see earlier ones only
-    sinks                  positions of attention sinks, which the page takes out at first
     words, spans           word level: names and pieces; characters of each token, in UTF-16 units
     edges                  name of the edge weights, null where it is not known
     attention              {mean (L, n, n), heads (L, H, n, n) or null, residual}: fused weights
@@ -113,7 +112,6 @@ def page_data(
         "sizes": list(found.sizes),
         "names": _names(found),
         "causal": found.causal,
-        "sinks": list(found.sinks),
         **first,
         "other_edges": others,
         "importance": [
