@@ -342,6 +342,10 @@ def test_a_language_model_is_read_where_it_answers(run: Run, saved: Callable[[An
     folder = saved(hf.LlamaForCausalLM(config))
     causal = _document(run("explain", "a good film", "--model", folder, "--json"))
     assert causal["settings"]["query"] == 2
+    assert causal["settings"]["rollout"]["receptive_field"] is True
+    shown = run("explain", "a good film", "--model", folder, "--no-receptive-field").stdout
+    assert "receptive field" not in shown
+    assert "Blank-out sets the attention mask of each token to 0" in shown
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ def sunk(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("sunk")
 def test_sinks_are_taken_out_and_said(small_gpt: models.Loaded) -> None:
-    found = explain(small_gpt.model, small_gpt.tokenizer, TEXT)
+    found = explain(small_gpt.model, small_gpt.tokenizer, TEXT, receptive_field=False)
     assert {sink.position for sink in found.attention.sinks} == {0}
     assert found.without == (0,)
     rows: Any = {"layers": [found.layer], "queries": [found.query]}
@@ -36,7 +36,8 @@ def test_sinks_are_taken_out_and_said(small_gpt: models.Loaded) -> None:
 
 @pytest.mark.usefixtures("sunk")
 def test_sinks_that_are_kept_give_the_papers_scores(small_gpt: models.Loaded) -> None:
-    found = explain(small_gpt.model, small_gpt.tokenizer, TEXT, sinks="keep")
+    papers: Any = {"sinks": "keep", "receptive_field": False}
+    found = explain(small_gpt.model, small_gpt.tokenizer, TEXT, **papers)
     assert found.without == ()
     rows: Any = {"layers": [found.layer], "queries": [found.query]}
     for name, method in METHODS.items():
@@ -59,8 +60,14 @@ def test_attention_without_sinks_is_the_papers(small_gpt: models.Loaded) -> None
     assert found.without == ()
 
 
-def test_a_decoder_can_be_corrected_for_its_receptive_field(small_gpt: models.Loaded) -> None:
-    found = explain(small_gpt.model, small_gpt.tokenizer, TEXT, receptive_field=True)
+def test_a_decoder_is_corrected_for_its_receptive_field(
+    small_gpt: models.Loaded, small_bert: models.Loaded
+) -> None:
+    found = explain(small_gpt.model, small_gpt.tokenizer, TEXT)
+    assert found.receptive_field
+    assert ", corrected for the receptive field</caption>" in found._repr_html_()
+    encoder = explain(small_bert.model, small_bert.tokenizer, "Mary saw John", position=1)
+    assert not encoder.receptive_field
     rows: Any = {"layers": [found.layer], "queries": [found.query]}
     for name in ("rollout", "flow"):
         expected = METHODS[name](found.attention, receptive_field=True, **rows)

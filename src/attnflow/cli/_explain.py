@@ -45,12 +45,13 @@ def explain_command(
     replace: options.Replace = None,
     sinks: options.Sinks = "remove",
     receptive_field: Annotated[
-        bool,
+        bool | None,
         typer.Option(
-            "--receptive-field",
-            help="Of a decoder, divide rollout and flow by those of uniform causal attention.",
+            "--receptive-field/--no-receptive-field",
+            help="Divide rollout and flow of a decoder by those of uniform causal attention.  "
+            "[default: yes for the attention of a decoder]",
         ),
-    ] = False,
+    ] = None,
     as_json: options.Json = False,
     truncate: options.Truncate = False,
     batch_size: options.BatchSize = None,

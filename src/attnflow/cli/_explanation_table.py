@@ -47,11 +47,14 @@ def _prediction(explanation: Explanation) -> list[str]:
     edges = "" if explanation.edges == "attention" else f", edges {explanation.edges}"
     without = explanation.without
     left_out = f", without {position_names(without, explanation.tokens)}" if without else ""
+    left_out += ", corrected for the receptive field" if explanation.receptive_field else ""
     blank = importance["replaced_by"]
     return [
         f"{best}   ({', '.join(probabilities.values())})",
         f"Layer {explanation.layer}, from {by}{edges}{left_out}{about}",
-        f"Blank-out replaces each token by {printable(str(blank))}",
+        "Blank-out sets the attention mask of each token to 0"
+        if importance["replace"] == "attention_mask"
+        else f"Blank-out replaces each token by {printable(str(blank))}",
     ]
 
 

@@ -35,7 +35,7 @@ def explain(
     position: int | None = None,
     replace: Any = None,
     sinks: Sinks = "remove",
-    receptive_field: bool = False,
+    receptive_field: bool | None = None,
     truncate: bool = False,
     batch_size: int | None = None,
     threads: int | None = None,
@@ -73,7 +73,9 @@ def explain(
         `Explanation.without` has their positions. "keep" gives the scores of the paper. Other edges
         than attention are never changed.
     receptive_field
-        Correct rollout and flow of a causal model for the receptive field, see `rollout`.
+        Whether rollout and flow of a causal model are corrected for the receptive field, see
+        `rollout`; without, nearly all of rollout goes to the first token left. By default yes for
+        the attention of a causal model; False gives the scores of the paper.
     threads
         Threads for flow; all cores by default.
     progress
@@ -102,7 +104,6 @@ def explain(
             f"{type(text).__name__}"
         )
     chosen, names = _check_methods(methods), _check_edges(edges)
-    receptive_field = checks.as_bool(receptive_field, "receptive_field")
     _ = sinks_to_remove((), 0, sinks)  # checks the setting before any work
     model, tokenizer = model_and_tokenizer(model, tokenizer)
     inputs = prepare(model, tokenizer, text, truncate=truncate)
@@ -150,7 +151,10 @@ def explain(
         query = read if prediction.position is None else prediction.position
     rows: dict[str, Any] = {"layers": [layer], "queries": [query]}
     without = sinks_to_remove(attention.sinks, attention.n_tokens, sinks)
-    composed = {**rows, "receptive_field": receptive_field}
+    corrected = attention.causal and names[0] == "attention"
+    if receptive_field is not None:
+        corrected = checks.as_bool(receptive_field, "receptive_field")
+    composed = {**rows, "receptive_field": corrected}
     compute = _computations(graphs[names[0]], without, rows, composed, threads)
     scores: dict[Method, TokenAttention] = {}
     for done, method in enumerate(chosen, before + 1):

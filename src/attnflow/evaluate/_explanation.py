@@ -73,6 +73,11 @@ class Explanation:
         found = next(iter(self.scores.values())).settings.get("without", ())
         return tuple(cast("tuple[int, ...]", found))
 
+    @property
+    def receptive_field(self) -> bool:
+        """Whether rollout and flow are corrected for the receptive field of a causal model."""
+        return any(t.settings.get("receptive_field") is True for t in self.scores.values())
+
     def columns(self) -> dict[str, NDArray[np.float64]]:
         """Return one number for each token, by method."""
         attention = {name: result.scores[0, 0] for name, result in self.scores.items()}
@@ -161,6 +166,8 @@ class Explanation:
         if self.without:
             names = position_names(self.without, self.tokens)
             caption += f', without the attention sink {names} (sinks="keep" keeps it)'
+        if self.receptive_field:
+            caption += ", corrected for the receptive field"
         if self.saturated or self.flat:
             caption += ", flow saturated" if self.saturated else ", flow flat"
         return html_table(caption, ["token", *columns], rows)

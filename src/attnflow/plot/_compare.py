@@ -18,7 +18,7 @@ from attnflow.plot._checks import check_titles, query_index, require_matplotlib
 from attnflow.plot._graph import Scale, check_scale, graph, rows_of, shares
 from attnflow.plot._heatmap import heatmap, label_tokens
 from attnflow.plot._layered import MIN_ASPECT, label_lowest_row
-from attnflow.plot._names import drawable_line
+from attnflow.plot._names import drawable
 from attnflow.plot._palette import GREY, TITLES
 from attnflow.types import Attention, AttentionGraph, EncoderDecoderAttention, TokenAttention
 
@@ -34,6 +34,7 @@ def compare(
     view: Literal["graph", "heatmap"] = "graph",
     query: int | None = None,
     without: Iterable[int] | int | None = None,
+    receptive_field: bool | None = None,
     scale: Scale = "figure",
     titles: Sequence[str] | None = None,
     ax: Sequence[Axes] | None = None,
@@ -56,6 +57,10 @@ def compare(
         attention sinks (`Attention.sinks`), and a line below the first panel says so; `()` keeps
         them. Raw attention is drawn without the residual connection, as it is of an attention; that
         of `attention.graph(without=…)` has it.
+    receptive_field
+        Whether rollout and flow of one attention are corrected for the receptive field, see
+        `rollout`. By default those of causal attention are, and a line below the first panel says
+        so.
     scale
         Of graphs, as in `plot.graph`: "figure" for one scale of widths in all panels, "layer" for a
         scale in each layer of each panel.
@@ -86,7 +91,9 @@ def compare(
     if by_layer and view == "heatmap":
         raise InputError('scale="layer" needs view="graph": a heat map has one colour scale')
     excluded = _excluded(inputs, without)
-    shown = _token_attention(inputs, query if view == "heatmap" else None, excluded)
+    corrected = _is_corrected(inputs, receptive_field=receptive_field)
+    only = query if view == "heatmap" else None
+    shown = _token_attention(inputs, only, excluded, receptive_field=corrected)
     panel_titles = None if titles is None else check_titles(titles, len(shown))
     drawn = (
         _graphs(shown, ax, by_layer=by_layer) if view == "graph" else _heatmaps(shown, query, ax)
@@ -97,10 +104,13 @@ def compare(
         same = panel.get_ylabel() == drawn[0].get_ylabel() and one.layers == shown[0].layers
         if place and same:  # a label that explains a mark stays
             _ = panel.set_ylabel("")
-    if without is None and excluded:
-        line, how = drawable_line(_described(excluded, inputs[0].tokens), _LINE)
+    lines = [_described(excluded, inputs[0].tokens)] if without is None and excluded else []
+    if receptive_field is None and corrected:
+        lines.append("corrected for the receptive field; receptive_field=False leaves it out")
+    if lines:
+        text, how = drawable(lines, _LINE)
         small = _axes.font_size("x-small")
-        _ = drawn[0].set_xlabel(line, loc="left", fontsize=small, color=GREY, **how)
+        _ = drawn[0].set_xlabel("\n".join(text), loc="left", fontsize=small, color=GREY, **how)
     return drawn
 
 
@@ -111,6 +121,13 @@ def _excluded(inputs: tuple[Any, ...], without: Iterable[int] | int | None) -> t
     if len(inputs) == 1 and isinstance(inputs[0], Attention | EncoderDecoderAttention):
         return sinks_to_remove(inputs[0].sinks, len(inputs[0].tokens))
     return ()
+
+
+def _is_corrected(inputs: tuple[Any, ...], *, receptive_field: bool | None) -> bool:
+    """Return whether rollout and flow are corrected: as asked for, or if attention is causal."""
+    if receptive_field is not None:
+        return checks.as_bool(receptive_field, "receptive_field")
+    return len(inputs) == 1 and isinstance(inputs[0], Attention) and inputs[0].causal
 
 
 def _described(positions: Sequence[int], tokens: Sequence[str]) -> str:
@@ -185,18 +202,25 @@ def _joint_weights(panels: Sequence[Any]) -> list[float]:
 
 
 def _token_attention(
-    inputs: tuple[Any, ...], query: int | None, excluded: tuple[int, ...]
+    inputs: tuple[Any, ...],
+    query: int | None,
+    excluded: tuple[int, ...],
+    *,
+    receptive_field: bool,
 ) -> tuple[TokenAttention, ...]:
     """Return token attention, computed if one attention or graph was given."""
     if len(inputs) == 1 and isinstance(
         inputs[0], Attention | EncoderDecoderAttention | AttentionGraph
     ):
         x = cast("Attention", inputs[0])
-        return tuple(method(x, queries=query, without=excluded) for method in (raw, rollout, flow))
-    if excluded:
+        settings: Any = {"queries": query, "without": excluded}
+        composed = {**settings, "receptive_field": receptive_field}
+        return raw(x, **settings), rollout(x, **composed), flow(x, **composed)
+    if excluded or receptive_field:
+        named = f"without={list(excluded)}" if excluded else "receptive_field=True"
         raise InputError(
-            f"without={list(excluded)} needs one attention, whose scores are computed here. Pass "
-            "the attention, or compute scores with raw(x, without=…), rollout and flow"
+            f"{named} needs one attention, whose scores are computed here. Pass the attention, or "
+            "compute scores with raw(x, without=…), rollout and flow"
         )
     for one in inputs:
         if not isinstance(one, TokenAttention):

@@ -58,10 +58,10 @@ class ExplainRequest(BaseModel):
     sinks: Literal["remove", "keep"] = Field(
         default="remove", description="Whether attention sinks are taken out of the scores."
     )
-    receptive_field: bool = Field(
-        default=False,
+    receptive_field: bool | None = Field(
+        None,
         description="Whether rollout and flow of a decoder are divided by those of uniform "
-        "attention.",
+        "attention; by default they are.",
     )
     methods: list[Method] = Field(
         default=list(METHODS), min_length=1, description="How layers compose; by default all."
