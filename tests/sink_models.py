@@ -21,6 +21,6 @@ def put_in_sinks(monkeypatch: pytest.MonkeyPatch, module: str, *positions: int) 
     """Let the `attend` that a module calls return attention with sinks."""
 
     def attend(*arguments: Any, **settings: Any) -> Any:
-        return with_sink(models.attend(*arguments, **settings), *positions)  # pyright: ignore[reportArgumentType]
+        return with_sink(models.attend(*arguments, **settings), *positions)
 
     monkeypatch.setattr(f"{module}.attend", attend)

@@ -1,5 +1,7 @@
 """The upper end of a scale of colours, widths or bars, which one large score does not decide."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -27,7 +29,9 @@ def largest_other(
     """
     finite = np.where(np.isfinite(scores), scores, 0.0)
     others = np.where(own, 0.0, finite)
-    medians = np.ma.median(np.ma.masked_equal(others, 0.0), axis=0).filled(0.0)
+    masked: Any = np.ma  # its types are incomplete
+    medians: NDArray[np.float64]
+    medians = masked.median(masked.masked_equal(others, 0.0), axis=0).filled(0.0)
     order = np.argsort(-medians, kind="stable")
     for count in range(min(_MOST_SINKS, len(order) - _LEAST_LEFT), 0, -1):
         if medians[order[count - 1]] > times * medians[order[count]] > 0:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast, overload
 from attnflow.edges._inputs import examples, is_single
 from attnflow.edges._memory import Sizes, check_memory
 from attnflow.models import attend
-from attnflow.models.inputs import ModelInput, Several, model_and_tokenizer
+from attnflow.models.inputs import ModelInput, Several, Single, model_and_tokenizer
 from attnflow.types import AttentionGraph, Fusion
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class AttentionSettings(TypedDict, total=False):
 
 @overload
 def attention(
-    model: nn.Module, tokenizer: Any, text: str, **settings: Unpack[AttentionSettings]
+    model: nn.Module, tokenizer: Any, text: Single, **settings: Unpack[AttentionSettings]
 ) -> AttentionGraph: ...
 @overload
 def attention(

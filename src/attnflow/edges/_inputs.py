@@ -62,7 +62,8 @@ def examples(model: nn.Module, tokenizer: Any, text: ModelInput, *, truncate: bo
     """
     if isinstance(text, list) and text and not is_text(text):
         # Prepared before any work, so that a wrong text is an error at once.
-        return [prepare(model, tokenizer, [item], truncate=truncate) for item in text]
+        several: list[Any] = [*text]
+        return [prepare(model, tokenizer, [item], truncate=truncate) for item in several]
     inputs = replace(prepare(model, tokenizer, text, truncate=truncate), single=False)
     if inputs.batches and not inputs.sources:
         return [inputs]

@@ -138,9 +138,7 @@ def blank_for(scorer: Scorer, replace: Replace | None) -> Blank:
     """
     takes_mask = accepts(scorer.model, "attention_mask")
     if replace is None:
-        own = getattr(getattr(scorer.model, "config", None), "blank_token_id", None)
-        neutral = "attention_mask" if takes_mask else "mean"
-        replace = own if own is not None else neutral if _is_decoder(scorer.model) else "unk"
+        replace = _default(scorer.model, takes_mask=takes_mask)
     if replace == "mean":
         _check_ids(scorer)
         return Blank("mean", "the mean embedding", None)
@@ -154,6 +152,15 @@ def blank_for(scorer: Scorer, replace: Replace | None) -> Blank:
         return Blank("attention_mask", "attention mask 0", None)
     number, name = token_id(scorer, replace)
     return Blank(replace, name, number)
+
+
+def _default(model: nn.Module, *, takes_mask: bool) -> Replace:
+    own: int | None = getattr(getattr(model, "config", None), "blank_token_id", None)
+    if own is not None:
+        return own
+    if not _is_decoder(model):
+        return "unk"
+    return "attention_mask" if takes_mask else "mean"
 
 
 def _mask_axes(item: SingleInput) -> int:

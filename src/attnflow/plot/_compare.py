@@ -214,7 +214,7 @@ def _token_attention(
     ):
         x = cast("Attention", inputs[0])
         settings: Any = {"queries": query, "without": excluded}
-        composed = {**settings, "receptive_field": receptive_field}
+        composed: Any = {**settings, "receptive_field": receptive_field}
         return raw(x, **settings), rollout(x, **composed), flow(x, **composed)
     if excluded or receptive_field:
         named = f"without={list(excluded)}" if excluded else "receptive_field=True"

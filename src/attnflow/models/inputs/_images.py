@@ -34,8 +34,9 @@ def image_tensors(model: nn.Module, processor: Any, images: list[Any]) -> dict[s
         )
     if getattr(getattr(model, "config", None), "num_channels", 3) == 3:
         images = [image.convert("RGB") for image in images]
+    read: Any = processor
     try:
-        made = dict(processor(images=images, return_tensors="pt"))
+        made: dict[str, Any] = dict(read(images=images, return_tensors="pt"))
     except (TypeError, ValueError) as reason:
         raise InputError(
             f"{type(processor).__name__} cannot read the image: {reason}. Pass its output, as in "

@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
 # Inputs that give a list of results: several texts, or tensors with a batch axis.
-Several: TypeAlias = "list[str] | list[Pair] | list[Chat] | Mapping[str, Any] | Tensor"
+Several: TypeAlias = (
+    "list[str] | list[Pair] | list[Chat] | list[Image] | Mapping[str, Any] | Tensor"
+)
 # Inputs that give one result: a text, a pair of texts, the messages of a chat, or an image of PIL.
 Single: TypeAlias = "str | Pair | Chat | Image"
 # `Inputs` are for other packages of attnflow, which use one text several times.

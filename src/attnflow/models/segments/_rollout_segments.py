@@ -62,7 +62,7 @@ def rollout_segments(
 def rollout_segments(
     model: nn.Module,
     tokenizer: Any,
-    text: ModelInput | Sequence[Texts],
+    text: ModelInput | Texts | Sequence[Texts],
     *,
     segments: Segments | Literal["texts"] = "tokens",
     text_target: str | list[str] | None = None,
