@@ -11,7 +11,7 @@ from close_results import assert_close
 from sink_models import put_in_sinks
 
 TEXT = "The author talked to Sara about"
-METHODS = {"raw": af.raw, "rollout": af.rollout, "flow": af.flow}
+METHODS: dict[str, Any] = {"raw": af.raw, "rollout": af.rollout, "flow": af.flow}
 
 
 @pytest.fixture

@@ -106,7 +106,6 @@ def faithfulness(
     >>> bool(found.comprehensiveness[0] > 0.4)
     True
     """
-    model, tokenizer = model_and_tokenizer(model, tokenizer)
     shares = check_bins(bins)
     special = checks.as_bool(special, "special")
     plans: list[_Plan] = []
