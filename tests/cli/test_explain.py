@@ -23,6 +23,7 @@ from attnflow import edges, paper
 from attnflow.evaluate import explain
 from attnflow.importance import blank_out, input_gradient
 from attnflow.models import attend
+from sink_models import put_in_sinks
 
 Run = Callable[..., Result]
 TEXT = "the key to the cabinets"
@@ -145,12 +146,12 @@ def test_bars_get_shorter_on_a_narrow_terminal_and_names_and_numbers_stay(
     # Where the variable says nothing, this terminal must not either.
     monkeypatch.setattr("os.get_terminal_size", lambda *_: os.terminal_size((0, 0)))
     lines = run("explain", TEXT).stdout.splitlines()
-    rows = lines[4:11]
+    rows = lines[5:12]
     assert [row.split()[0] for row in rows] == TOKENS
     assert [len(re.findall(r"\b[01]\.\d{3}\b", row)) for row in rows] == [5] * 7
-    assert max(map(len, lines[3:11])) == longest
+    assert max(map(len, lines[4:12])) == longest
     assert max(len(found) for row in rows for found in re.findall("█*", row)) == bar
-    assert [len(re.findall(r"-?[01]\.\d\d\b", row)) for row in lines[13:15]] == [3, 3]
+    assert [len(re.findall(r"-?[01]\.\d\d\b", row)) for row in lines[14:16]] == [3, 3]
 
 
 def test_layer_query_and_methods_can_be_chosen(run: Run) -> None:
@@ -162,12 +163,52 @@ def test_layer_query_and_methods_can_be_chosen(run: Run) -> None:
     assert document["scores"]["flow"] == expected.scores[0, 0].tolist()
 
 
+def test_sinks_are_taken_out_and_can_be_put_back(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    put_in_sinks(monkeypatch, "attnflow.evaluate._explain", 1)
+    removed = run("explain", TEXT)
+    assert removed.stdout.splitlines()[1] == "Layer 6, from 0 [CLS], without 1 the"
+    [row] = [line for line in removed.stdout.splitlines() if line.startswith("the ")][:1]
+    assert row.split()[1:4] == ["-", "-", "-"]
+    note = "note: 'the' (position 1) receives"
+    assert note in removed.stderr
+    assert removed.stderr.count("; the scores are without it, --sinks keep puts it back") == 1
+    assert _document(run("explain", TEXT, "--json"))["without"] == [1]
+    kept = run("explain", TEXT, "--sinks", "keep")
+    assert kept.stdout.splitlines()[1] == "Layer 6, from 0 [CLS]"
+    assert note in kept.stderr
+    assert "; --sinks remove takes it out" in kept.stderr
+    wrong = run("explain", TEXT, "--receptive-field")
+    assert (wrong.exit_code, "is only for causal attention" in wrong.stderr) == (1, True)
+
+
+def test_the_table_says_what_blank_out_puts_in(run: Run) -> None:
+    assert "Blank-out replaces each token by [UNK]" in run("explain", TEXT).stdout
+    shown = run("explain", TEXT, "--replace", "mean").stdout
+    assert "Blank-out replaces each token by the mean embedding" in shown
+
+
+def test_what_the_query_has_of_itself_does_not_decide_the_length_of_bars(run: Run) -> None:
+    lines = run("explain", TEXT, "--layer", 1, "--methods", "rollout").stdout.splitlines()
+    [own] = [line for line in lines if line.startswith("[CLS]")]
+    others = [line for line in lines if line.startswith(tuple(TOKENS[1:]))]
+    assert "█████>" in own
+    first = [re.findall("[█▏▎▍▌▋▊▉]+", line.partition(" ")[2])[:1] for line in others]
+    assert max(len(bars[0]) for bars in first if bars) == 6
+
+
 def test_importance_is_of_the_given_target(run: Run) -> None:
     own = _document(run("explain", TEXT, "--json"))["settings"]["blank_out"]
     other = _document(run("explain", TEXT, "--target", "plural", "--json"))["settings"]["blank_out"]
     assert (own["target_name"], other["target_name"]) == ("singular", "plural")
     assert own["input_score"] + other["input_score"] == pytest.approx(1)
     assert "importance is for plural" in run("explain", TEXT, "--target", "1").stdout
+
+
+def test_an_answer_can_be_compared_with_another(run: Run) -> None:
+    options = ["--target", "singular", "--against", "plural"]
+    assert "importance is for singular against plural" in run("explain", TEXT, *options).stdout
+    wrong = run("explain", TEXT, "--target", "plural", "--against", "plural")
+    assert "error: --against: expected another answer than the target" in wrong.stderr
 
 
 def test_every_setting_of_explain_is_an_option(run: Run) -> None:
@@ -328,6 +369,10 @@ def test_a_language_model_is_read_where_it_answers(run: Run, saved: Callable[[An
     folder = saved(hf.LlamaForCausalLM(config))
     causal = _document(run("explain", "a good film", "--model", folder, "--json"))
     assert causal["settings"]["query"] == 2
+    assert causal["settings"]["rollout"]["receptive_field"] is True
+    shown = run("explain", "a good film", "--model", folder, "--no-receptive-field").stdout
+    assert "receptive field" not in shown
+    assert "Blank-out sets the attention mask of each token to 0" in shown
 
 
 @pytest.mark.parametrize(
@@ -371,7 +416,10 @@ def test_classes_that_exclude_none_other_are_explained(
 
 def test_several_texts_are_refused() -> None:
     shipped = paper.load()
-    with pytest.raises(af.InputError, match="explain takes one text, a str, got list"):
+    with pytest.raises(
+        af.InputError,
+        match=r"explain takes one text, a str, .* got list",
+    ):
         _ = explain(shipped.model, shipped.tokenizer, [TEXT])  # type: ignore[arg-type]
     with pytest.raises(af.InputError, match=r"methods: expected .* got None"):
         _ = explain(shipped.model, shipped.tokenizer, TEXT, methods=None)  # type: ignore[arg-type]

@@ -29,7 +29,6 @@ def test_one_text_gives_one_result_and_a_list_a_list_of_the_same(method: str):
     alone = [_read(method, text) for text in TEXTS]
     assert not any(isinstance(found, list) for found in alone)
     assert_close(_read(method, TEXTS), alone)
-    assert_close(_read(method, tuple(TEXTS)), alone)
     assert_close(_read(method, [TEXT]), alone[:1])
     assert alone[0].origin.text == TEXT
 
@@ -81,7 +80,7 @@ def test_padding_of_a_decoder_is_an_error(family: str):
         ("", "expected a text with at least one word"),
         ("  ", "expected a text with at least one word"),
         ([], "expected at least one text, got an empty list"),
-        ((), "expected at least one text, got an empty list"),
+        ((), "expected a tuple of two texts, a sentence pair, got 0 values"),
         ([TEXT, ""], "expected a text with at least one word"),
         ([[TEXT, TEXT]], "expected a text, a str, got list"),
         ([3], "expected a text, a str, got int"),

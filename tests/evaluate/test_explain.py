@@ -109,6 +109,20 @@ def test_a_causal_classifier_is_read_at_its_last_token(shipped: Loaded) -> None:
     assert found.layer == 2
 
 
+def test_two_answers_are_compared(shipped: Loaded) -> None:
+    found = explain(shipped.model, shipped.tokenizer, TEXT, target="plural", against="singular")
+    for importance in found.importance.values():
+        assert importance.settings["score"] == "logit_difference"
+        assert importance.settings["target_name"] == "plural"
+        assert importance.settings["other_name"] == "singular"
+    settings: Any = {"score": "logit", "signed": True}
+    plural, singular = (
+        blank_out(shipped.model, shipped.tokenizer, TEXT, target=name, **settings).values
+        for name in ("plural", "singular")
+    )
+    assert_close(found.importance["blank_out"].values, np.abs(plural - singular), atol=1e-5)
+
+
 def test_an_encoder_decoder_is_refused(shipped: Loaded) -> None:
     sizes: dict[str, Any] = {"d_model": 16, "d_kv": 8, "d_ff": 16, "num_layers": 1, "num_heads": 2}
     sizes |= {"decoder_start_token_id": 0, **SMALL}

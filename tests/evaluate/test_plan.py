@@ -83,7 +83,7 @@ def test_special_tokens_count_in_comparisons_unless_set(
         ({"row": True}, "row: expected read"),
         ({"target": None}, "target must be an integer, got None"),
         ({"replace": 1.5}, "replace must be an integer, got 1.5"),
-        ({"replace": "blank"}, "replace: expected one of unk, mask, pad, got 'blank'"),
+        ({"replace": "blank"}, "replace: expected one of unk, mask, pad, mean, attention_mask"),
         ({"reduce": None}, "reduce: expected one of norm"),
         ({"steps": 0}, "steps must be 1 or more"),
         ({"k": 0}, "k must be 1 or more"),

@@ -50,7 +50,7 @@ def test_blank_out_is_what_the_model_itself_says_of_each_variant(family: str):
     rows[range(1, N + 1), range(N)] = 1
     p = asked(model, rows, family)
     target = int(p[0].argmax())
-    found = blank_out(model, tokenizer(), text)
+    found = blank_out(model, tokenizer(), text, replace="unk")
     assert found.settings["target"] == target
     np.testing.assert_allclose(found.values, np.abs(p[0, target] - p[1:, target]), atol=1e-9)
     assert found.values.max() > 1e-4

@@ -93,7 +93,7 @@ def bare() -> Any:
     [
         (
             {"replace": "nothing"},
-            "replace: expected unk, mask, pad or the id of a token, got 'nothing'",
+            "replace: expected unk, mask, pad, mean, attention_mask or the id of a token, got 'no",
         ),
         ({"replace": 99}, "got 99"),
         ({"replace": 1.5}, r"replace must be an integer, got 1\.5"),

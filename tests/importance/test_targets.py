@@ -1,6 +1,6 @@
 """Targets by number, by name, or by default the prediction."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -17,6 +17,8 @@ from answering_models import (
 )
 
 import attnflow as af
+from attnflow.models.scoring import Classes
+from attnflow.models.scoring._scorer import _likeliest
 from close_results import assert_close
 
 IDS = torch.tensor([[1, 2, 3]])
@@ -141,6 +143,74 @@ def test_classes_that_do_not_exclude_one_another_have_probabilities_of_their_own
 
 
 def test_a_score_that_does_not_exist_is_refused():
-    known = "probability, log_probability, logit, difference"
+    known = "probability, log_probability, logit, difference, logit_difference"
     with pytest.raises(af.InputError, match=f"score: expected one of {known}, got 'loss'"):
         _ = blank_out(model_of("bert"), tokenizer(), TEXT, score="loss")
+
+
+def test_two_answers_are_compared():
+    model, settings = model_of("bert-of-three"), {"signed": True}
+    first, third = (
+        blank_out(model, tokenizer(), TEXT, target=t, score="logit", **settings) for t in (0, 2)
+    )
+    found = blank_out(
+        model, tokenizer(), TEXT, target=0, against=2, score="logit_difference", **settings
+    )
+    np.testing.assert_allclose(found.values, first.values - third.values, atol=1e-9)
+    assert (found.settings["other"], found.settings["other_name"]) == (2, "LABEL_2")
+    other = blank_out(model, tokenizer(), TEXT, target=0, against=1, score="difference")
+    assert other.settings["other_name"] == "LABEL_1"
+    gradient = input_gradient(
+        model, tokenizer(), TEXT, target=0, against=2, score="logit_difference"
+    )
+    assert gradient.settings["other"] == 2
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"against": 1}, "against=1 needs a score of two classes"),
+        (
+            {"target": 1, "against": "plural", "score": "difference"},
+            "another answer than the target, got 'plural' for both",
+        ),
+        ({"against": "dual", "score": "difference"}, "against: expected one of singular, plural"),
+    ],
+)
+def test_answers_that_cannot_be_compared_are_refused(settings: dict[str, Any], message: str):
+    with pytest.raises(af.InputError, match=message):
+        _ = blank_out(model_of("bert"), tokenizer(), TEXT, **settings)
+
+
+class Spaces:
+    """A tokenizer that has words with and without a space before them."""
+
+    unk_token_id = None
+    _ids: ClassVar = {"his": 0, " his": 1, " Rome": 2, "R": 3, "ome": 4}
+
+    def get_vocab(self) -> dict[str, int]:
+        return {name.replace(" ", "Ġ"): number for name, number in self._ids.items()}
+
+    def convert_ids_to_tokens(self, ids: list[int]) -> list[str]:
+        names = list(self.get_vocab())
+        return [names[number] for number in ids]
+
+    def __call__(self, text: str, *, add_special_tokens: bool) -> dict[str, list[int]]:
+        assert not add_special_tokens
+        whole = self._ids.get(text)
+        return {"input_ids": [3, 4] if whole is None else [whole]}
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [("his", [0, 1]), (" his", [1]), ("Ġhis", [1]), ("Rome", [2]), ("ome", [4]), (3, [3])],
+)
+def test_a_word_is_a_token_with_or_without_its_space(target: int | str, expected: list[int]):
+    classes = Classes(5, None, Spaces(), tokens=True)
+    assert classes.numbers(target) == expected
+
+
+def test_of_two_spellings_the_more_probable_is_the_target():
+    classes = Classes(5, None, Spaces(), tokens=True)
+    for logits, expected in (([1.0, 2.0, 0, 0, 0], 1), ([2.0, 1.0, 0, 0, 0], 0)):
+        assert _likeliest(classes, torch.tensor(logits), "his") == expected

@@ -70,11 +70,6 @@ def test_a_batch_rolls_out_to_the_same_as_one_by_one(family: str, segments: Any)
         np.testing.assert_allclose(together.scores, single.scores, rtol=0, atol=1e-5)
 
 
-def test_a_tuple_of_texts_is_a_list_of_texts():
-    model, tokenizer = small_model("bert"), tokenizer_for("bert")
-    assert_close(attend(model, tokenizer, tuple(TEXTS)), attend(model, tokenizer, TEXTS))
-
-
 def test_a_list_of_one_text_gives_a_list_of_one():
     model, tokenizer = small_model("bert"), tokenizer_for("bert")
     assert_close(attend(model, tokenizer, ["the cat"]), [attend(model, tokenizer, "the cat")])

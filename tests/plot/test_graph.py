@@ -13,9 +13,12 @@ from matplotlib.figure import Figure
 import attnflow as af
 from attnflow import plot as typed_plot
 from attnflow.types import random_attention
+from sink_models import with_sink
 
 # Of many kinds of artists that matplotlib's types do not tell apart.
 plot: Any = typed_plot
+
+METHODS = (af.raw, af.rollout, af.flow)
 
 
 def _edges(ax: Any) -> dict[tuple[float, ...], tuple[float, float]]:
@@ -217,6 +220,36 @@ def test_positions_can_be_left_out_and_raw_attention_has_no_residual(
     assert _edges(plot.compare(attention.graph(without=[0]))[0]) != raw  # which has it in raw too
 
 
+@pytest.mark.parametrize("settings", [{}, {"view": "heatmap", "query": 4}])
+def test_sinks_are_left_out_and_said_unless_they_are_kept(settings: dict[str, Any]) -> None:
+    sunk = with_sink(random_attention(3, 2, 5, tokens=["<s>", "a", "b", "c", "d"]), 0)
+    panels = plot.compare(sunk, **settings)
+    line = "without the attention sink 0 <s>; without=() keeps it"
+    assert [ax.get_xlabel() for ax in panels] == [line, "", ""]
+    kept = plot.compare(sunk, without=(), **settings)
+    chosen = plot.compare(sunk, without=0, **settings)
+    assert {ax.get_xlabel() for ax in (*kept, *chosen)} == {""}
+
+    def drawn(ax: Any) -> Any:
+        return ax.images[0].get_array().tolist() if ax.images else _edges(ax)
+
+    for ax, same, other in zip(panels, chosen, kept, strict=True):
+        assert drawn(ax) == drawn(same) != drawn(other)
+
+
+def test_causal_attention_is_corrected_for_its_receptive_field_and_said() -> None:
+    causal = random_attention(3, 2, 5, causal=True)
+    panels = plot.compare(causal)
+    assert panels[0].get_xlabel().startswith("corrected for the receptive field")
+    corrected = [method(causal, receptive_field=True) for method in (af.rollout, af.flow)]
+    for ax, same in zip(panels, plot.compare(af.raw(causal), *corrected), strict=True):
+        assert _edges(ax) == _edges(same)
+    plain = plot.compare(causal, receptive_field=False)
+    assert plain[0].get_xlabel() == ""
+    assert _edges(plain[1]) == _edges(plot.compare(*(m(causal) for m in METHODS))[1])
+    assert _edges(plain[1]) != _edges(panels[1])
+
+
 def test_flat_layers_have_a_dagger() -> None:
     flat = np.array([[False, False], [True, True]])
     t = af.TokenAttention(np.ones((2, 2, 2)), ["a", "b"], [1, 2], [0, 1], "flow", flat=flat)
@@ -256,6 +289,7 @@ def test_the_current_figure_stays_when_axes_are_given(attention: af.Attention) -
         (lambda a: plot.compare(a, view="pie"), "heatmap"),
         (lambda a: plot.compare(a, query=0), 'view="heatmap"'),
         (lambda a: plot.compare(af.raw(a), without=[0]), "without=[0] needs one attention"),
+        (lambda a: plot.compare(af.raw(a), receptive_field=True), "receptive_field=True needs one"),
         (lambda a: plot.compare(a.graph(), without=0), "attention.graph(without=[0])"),
         (lambda a: plot.compare(a, scale="all"), 'scale must be "figure" or "layer"'),
         (lambda a: plot.compare(a, view="heatmap", query=0, scale="layer"), 'view="graph"'),

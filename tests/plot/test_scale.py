@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from attnflow.plot._scale import largest_other
+from attnflow._internal.scale import largest_other
 
 NONE = np.zeros(6, dtype=np.bool_)
 

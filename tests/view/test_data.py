@@ -107,7 +107,7 @@ def test_a_predicted_token_has_the_name_that_people_write() -> None:
     assert "<th>his</th>" in prediction._repr_html_()
     both = Prediction("Ġhis", {"Ġhis": 0.5, "his": 0.25})  # two spellings stay two
     found = page_data(af.Attention([[[[1.0]]]], ["a"]), prediction=both)["prediction"]
-    assert found["probabilities"] == {"Ġhis": 0.5, "his": 0.25}
+    assert found["probabilities"] == {"␣his": 0.5, "his": 0.25}
 
 
 def test_every_document_is_json_that_a_browser_reads(

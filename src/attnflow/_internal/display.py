@@ -55,17 +55,23 @@ def token_names(tokens: Sequence[str]) -> tuple[str, ...]:
 def label_names(labels: Iterable[str]) -> dict[str, str]:
     """Return the names of labels, which are tokens if a language model predicts them.
 
-    Labels that would have the same name, as "his" and "Ġhis", keep their own.
+    Of labels that would have the same name, as "his" and "Ġhis", a space before the word is shown;
+    if they still are the same, as "s" and "##s", they keep their own.
 
     >>> label_names(["Ġhis", "Ġher"]), label_names(["his", "Ġhis"])
-    ({'Ġhis': 'his', 'Ġher': 'her'}, {'his': 'his', 'Ġhis': 'Ġhis'})
+    ({'Ġhis': 'his', 'Ġher': 'her'}, {'his': 'his', 'Ġhis': '␣his'})
     """
     given = list(labels)
-    names = token_names(given)
+    names, texts = token_names(given), token_texts(given)
     counts = Counter(names)
+    spaced = [
+        name if counts[name] == 1 or not text.startswith(" ") else f"{_SPACE}{name}"
+        for name, text in zip(names, texts, strict=True)
+    ]
+    counts = Counter(spaced)
     return {
         label: name if counts[name] == 1 else printable(label)
-        for label, name in zip(given, names, strict=True)
+        for label, name in zip(given, spaced, strict=True)
     }
 
 
@@ -102,6 +108,16 @@ def position_name(position: int, tokens: Sequence[str]) -> str:
     ('0 [CLS]', '1', '2')
     """
     return numbered(position, tokens[position] if position < len(tokens) else "")
+
+
+def position_names(positions: Iterable[int], tokens: Sequence[str]) -> str:
+    """Return positions with the names of their tokens, as people write them.
+
+    >>> position_names([0, 2], ["[CLS]", "a", "[SEP]"])
+    '0 [CLS], 2 [SEP]'
+    """
+    names = token_names(tokens)
+    return ", ".join(position_name(position, names) for position in positions)
 
 
 def numbered(position: int, name: str) -> str:

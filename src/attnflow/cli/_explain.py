@@ -8,7 +8,12 @@ import typer
 from attnflow.cli import _model_options as options
 from attnflow.cli._explanation_table import explanation_table
 from attnflow.cli._loading import SHIPPED, explain_memory_errors, loaded_model, loading
-from attnflow.cli._notes import print_edges_note, print_note, print_sinks_note, print_unknown_note
+from attnflow.cli._notes import (
+    print_edges_note,
+    print_note,
+    print_removed_sinks_note,
+    print_unknown_note,
+)
 from attnflow.cli._options import number_or_name, wrong
 from attnflow.cli._texts import one_text
 from attnflow.edges import EDGES, Edges
@@ -35,8 +40,23 @@ def explain_command(
         ),
     ] = "attention",
     target: options.Target = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Another answer, for importance of the target against this one."
+        ),
+    ] = None,
     position: options.Position = None,
     replace: options.Replace = None,
+    sinks: options.Sinks = "remove",
+    receptive_field: Annotated[
+        bool | None,
+        typer.Option(
+            "--receptive-field/--no-receptive-field",
+            help="Divide rollout and flow of a decoder by those of uniform causal attention.  "
+            "[default: yes for the attention of a decoder]",
+        ),
+    ] = None,
     as_json: options.Json = False,
     truncate: options.Truncate = False,
     batch_size: options.BatchSize = None,
@@ -67,8 +87,11 @@ def explain_command(
             methods=chosen,
             edges=weights,
             target=number_or_name(target),
+            against=number_or_name(against),
             position=position,
             replace=number_or_name(replace),
+            sinks=sinks,
+            receptive_field=receptive_field,
             truncate=truncate,
             batch_size=batch_size,
             threads=threads,
@@ -81,7 +104,7 @@ def explain_command(
     else:
         explanation_table(explanation, unknown)
     print_unknown_note(explanation, unknown)
-    print_sinks_note(explanation.attention)
+    print_removed_sinks_note(explanation)
     print_edges_note(explanation.graphs)
     if explanation.saturated:
         print_note(

@@ -11,9 +11,11 @@ from attnflow._internal.display import (
     format_number,
     label_names,
     position_name,
+    position_names,
     printable,
     token_names,
 )
+from attnflow._internal.scale import BAR_TIMES, largest_other
 from attnflow.cli._table import align, text_width
 from attnflow.evaluate import Explanation
 
@@ -34,16 +36,25 @@ def explanation_table(explanation: Explanation, unknown: dict[int, str]) -> None
 
 def _prediction(explanation: Explanation) -> list[str]:
     label, given = explanation.prediction.label, explanation.prediction.probabilities
-    target = str(next(iter(explanation.importance.values())).settings.get("target_name"))
-    names = label_names({**given, target: None})
+    importance = explanation.importance["blank_out"].settings
+    target, other = (str(importance.get(name, "")) for name in ("target_name", "other_name"))
+    names = label_names({**given, target: None, **({other: None} if other else {})})
     probabilities = {name: f"{names[name]} {format_number(p)}" for name, p in given.items()}
     best = typer.style(probabilities.pop(label), bold=True)
-    about = "" if target == label else f"; importance is for {names[target]}"
+    about = f"; importance is for {names[target]}" if target != label or other else ""
+    about += f" against {names[other]}" if other else ""
     by = position_name(explanation.query, token_names(explanation.tokens))
     edges = "" if explanation.edges == "attention" else f", edges {explanation.edges}"
+    without = explanation.without
+    left_out = f", without {position_names(without, explanation.tokens)}" if without else ""
+    left_out += ", corrected for the receptive field" if explanation.receptive_field else ""
+    blank = importance["replaced_by"]
     return [
         f"{best}   ({', '.join(probabilities.values())})",
-        f"Layer {explanation.layer}, from {by}{edges}{about}",
+        f"Layer {explanation.layer}, from {by}{edges}{left_out}{about}",
+        "Blank-out sets the attention mask of each token to 0"
+        if importance["replace"] == "attention_mask"
+        else f"Blank-out replaces each token by {printable(str(blank))}",
     ]
 
 
@@ -57,12 +68,18 @@ def _tokens(explanation: Explanation, unknown: dict[int, str]) -> list[str]:
         for place, name in enumerate(token_names(explanation.tokens))
     ]
     columns = explanation.columns()
+    own = np.arange(len(names)) == explanation.query
     lines: list[str] = []
     for bar in range(_BAR, -1, -1):
         cells = [["", *names]]
         for name, values in columns.items():
-            colour = _ATTENTION if name in explanation.scores else _IMPORTANCE
-            cells.append([_TITLES.get(name, name), *_bars(values, bar, colour)])
+            scored = name in explanation.scores
+            top = largest_other(values[None], own, BAR_TIMES) if scored else values.max()
+            shown = _bars(values, bar, top, _ATTENTION if scored else _IMPORTANCE)
+            for place in explanation.without if scored else ():
+                if values[place] == 0:  # the query itself keeps its residual connection
+                    shown[place] = "-"
+            cells.append([_TITLES.get(name, name), *shown])
         lines = align([*zip(*cells, strict=True)])
         # `COLUMNS`, else the width of the terminal, else 80.
         if max(map(text_width, lines)) <= shutil.get_terminal_size().columns:
@@ -70,13 +87,17 @@ def _tokens(explanation: Explanation, unknown: dict[int, str]) -> list[str]:
     return lines
 
 
-def _bars(values: NDArray[np.float64], length: int, colour: str) -> list[str]:
-    """Return each number with a bar of at most `length` characters, in steps of an eighth."""
+def _bars(values: NDArray[np.float64], length: int, top: float, colour: str) -> list[str]:
+    """Return each number with a bar of at most `length` characters, in steps of an eighth.
+
+    The longest is `top`; the bar of a larger number ends in an arrow.
+    """
     cells: list[str] = []
     for value in values.tolist():
-        share = value / max(values.max(), np.finfo(float).tiny)
+        share = min(1.0, value / max(top, np.finfo(float).tiny))
         full, eighths = divmod(round(share * length * 8), 8)
         bar = "█" * full + _EIGHTHS[eighths].strip()
+        bar = bar[:-1] + ">" if value > top and length else bar
         cell = f"{format_number(value)} {typer.style(bar, fg=colour) if bar else ''}"
         cells.append((cell + " " * (length - len(bar))) if length else format_number(value))
     return cells

@@ -9,7 +9,7 @@ import typer
 from attnflow import paper, plot
 from attnflow._internal.display import printable
 from attnflow.cli._loading import cached_folder, explain_memory_errors, loaded_model, loading
-from attnflow.cli._model_options import AllowPickle, Device, RemoteCode
+from attnflow.cli._model_options import AllowPickle, Device, RemoteCode, Sinks
 from attnflow.cli._options import check_place, wrong
 from attnflow.cli._progress import progress_bar
 from attnflow.cli._pronoun_counts import PronounFolder, read_pronoun_data, write_counts
@@ -76,6 +76,7 @@ def figure_4(
         typer.Option(metavar="A,B", help="A pronoun for each candidate; with --sentence."),
     ] = None,
     data: PronounFolder = None,
+    sinks: Sinks = "remove",
     allow_pickle: AllowPickle = False,
     remote_code: RemoteCode = False,
     device: Device = None,
@@ -102,7 +103,7 @@ def figure_4(
             folder = model
         loaded = loaded_model(folder, settings)
         progress(0, 1)
-        figure = paper.figure_4(loaded.model, loaded.tokenizer, sentences)
+        figure = paper.figure_4(loaded.model, loaded.tokenizer, sentences, sinks=sinks)
     _write(figure, path)
     for data_set in data_sets:
         with progress_bar(data_set.name) as progress:

@@ -1,7 +1,7 @@
 """Options that several commands have, mostly those that run a model."""
 
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import typer
 
@@ -62,9 +62,15 @@ Position: TypeAlias = Annotated[
 Replace: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        metavar="unk|mask|pad|ID",
-        help="Token that replaces others in blank-out.  [default: the model's own blank, else unk]",
+        metavar="NAME|ID",
+        help="What replaces tokens in blank-out: unk, mask, pad or the id of a token; "
+        "attention_mask, so that no position attends to the token; or mean, the mean embedding.  "
+        "[default: the model's own blank, else attention_mask for a decoder, else unk]",
     ),
+]
+Sinks: TypeAlias = Annotated[
+    Literal["remove", "keep"],
+    typer.Option(help="Take attention sinks out of the scores, or keep them as in the paper."),
 ]
 BatchSize: TypeAlias = Annotated[
     int | None,

@@ -29,8 +29,24 @@ def print_sinks_note(attention: object, *, remedy: str = COMPUTE_WITHOUT) -> Non
     if not (sinks := attention.sinks):
         return
     where = sorted({sink.position for sink in sinks})
-    numbers, them = ",".join(map(str, where)), "it" if len(where) == 1 else "them"
-    print_note(f"{describe_sinks(sinks, attention.tokens)}; {remedy} {numbers} takes {them} out")
+    them = "it" if len(where) == 1 else "them"
+    if remedy.endswith("--without"):
+        remedy += " " + ",".join(map(str, where))
+    print_note(f"{describe_sinks(sinks, attention.tokens)}; {remedy} takes {them} out")
+
+
+def print_removed_sinks_note(explanation: Explanation) -> None:
+    """Print one line about the sinks of an explanation: taken out, or how to take them out."""
+    attention, without = explanation.attention, explanation.without
+    if not without:
+        if explanation.edges == "attention":
+            print_sinks_note(attention, remedy="--sinks remove")
+        return
+    it, puts = ("it", "puts it") if len(without) == 1 else ("them", "puts them")
+    print_note(
+        f"{describe_sinks(attention.sinks, attention.tokens)}; the scores are without {it}, "
+        f"--sinks keep {puts} back"
+    )
 
 
 def print_unknown_note(explanation: Explanation, unknown: Mapping[int, str]) -> None:

@@ -9,6 +9,7 @@ import typer
 
 from attnflow import models
 from attnflow._internal import storage
+from attnflow._internal.display import label_names
 from attnflow.cli import _model_options as options
 from attnflow.cli._loading import explain_memory_errors, loaded_model, loading
 from attnflow.cli._notes import print_edges_note, print_note, print_sinks_note, print_unknown_note
@@ -224,7 +225,8 @@ def _read(path: Path) -> Attention | EncoderDecoderAttention | AttentionGraph | 
 
 def _summary(seen: _Seen) -> str:
     if isinstance(seen, Explanation):
-        return f"{seen.prediction.label}, {_summary(seen.attention)}"
+        names = label_names(seen.prediction.probabilities)
+        return f"{names[seen.prediction.label]}, {_summary(seen.attention)}"
     if isinstance(seen, TokenAttention):
         layers, _, tokens = seen.scores.shape
         return f"{seen.method}, {layers} layers, {tokens} tokens"

@@ -14,7 +14,7 @@ from attnflow.edges._inputs import BlockSettings, one_or_all
 from attnflow.edges._layer_norm import deviation
 from attnflow.edges._layout import BlockLayout, layout_of
 from attnflow.edges._memory import Sizes
-from attnflow.models.inputs import Inputs, ModelInput, Several, name_example
+from attnflow.models.inputs import Inputs, ModelInput, Several, Single, name_example
 from attnflow.types import AttentionGraph
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @overload
 def alti(
-    model: nn.Module, tokenizer: Any, text: str, **settings: Unpack[BlockSettings]
+    model: nn.Module, tokenizer: Any, text: Single, **settings: Unpack[BlockSettings]
 ) -> AttentionGraph: ...
 @overload
 def alti(

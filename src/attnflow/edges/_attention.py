@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast, overload
 from attnflow.edges._inputs import examples, is_single
 from attnflow.edges._memory import Sizes, check_memory
 from attnflow.models import attend
-from attnflow.models.inputs import ModelInput, Several, checked_model
+from attnflow.models.inputs import ModelInput, Several, Single, model_and_tokenizer
 from attnflow.types import AttentionGraph, Fusion
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class AttentionSettings(TypedDict, total=False):
 
 @overload
 def attention(
-    model: nn.Module, tokenizer: Any, text: str, **settings: Unpack[AttentionSettings]
+    model: nn.Module, tokenizer: Any, text: Single, **settings: Unpack[AttentionSettings]
 ) -> AttentionGraph: ...
 @overload
 def attention(
@@ -64,7 +64,7 @@ def attention(
     >>> edges.attention(shipped.model, shipped.tokenizer, "the key to the cabinets")
     AttentionGraph(layers=6, nodes=7)
     """
-    model = checked_model(model)
+    model, tokenizer = model_and_tokenizer(model, tokenizer)
     averaged = heads == "mean"
     items = examples(model, tokenizer, text, truncate=truncate)
     check_memory("attention", model, items, _memory_of_mean if averaged else _memory_of_all)

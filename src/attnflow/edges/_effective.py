@@ -17,7 +17,7 @@ from attnflow.edges._inputs import BlockSettings, one_or_all
 from attnflow.edges._layout import BlockLayout, known_layout
 from attnflow.edges._memory import Sizes
 from attnflow.models.capture import Call, Role, capture_attention
-from attnflow.models.inputs import Inputs, ModelInput, Several
+from attnflow.models.inputs import Inputs, ModelInput, Several, Single
 from attnflow.types import AttentionGraph
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class EffectiveSettings(BlockSettings, total=False):
 
 @overload
 def effective(
-    model: nn.Module, tokenizer: Any, text: str, **settings: Unpack[EffectiveSettings]
+    model: nn.Module, tokenizer: Any, text: Single, **settings: Unpack[EffectiveSettings]
 ) -> AttentionGraph: ...
 @overload
 def effective(

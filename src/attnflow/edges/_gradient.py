@@ -14,7 +14,7 @@ from attnflow.edges._memory import Sizes
 from attnflow.edges._target import TargetSettings, target_logit, target_scorer
 from attnflow.errors import UnsupportedModelError
 from attnflow.models.capture import Call, Role, capture_attention
-from attnflow.models.inputs import Inputs, ModelInput, Several
+from attnflow.models.inputs import Inputs, ModelInput, Several, Single
 from attnflow.models.scoring import OneTarget, evaluation, read_output
 from attnflow.types import AttentionGraph
 
@@ -32,7 +32,7 @@ class GradientSettings(TargetSettings, total=False):
 
 @overload
 def gradient(
-    model: nn.Module, tokenizer: Any, text: str, **settings: Unpack[GradientSettings]
+    model: nn.Module, tokenizer: Any, text: Single, **settings: Unpack[GradientSettings]
 ) -> AttentionGraph: ...
 @overload
 def gradient(

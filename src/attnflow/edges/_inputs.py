@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 from attnflow.edges._layout import BlockLayout
 from attnflow.edges._memory import Estimate, check_memory
 from attnflow.errors import InputError
-from attnflow.models.inputs import Inputs, ModelInput, checked_model, prepare
+from attnflow.models.inputs import Inputs, ModelInput, is_text, model_and_tokenizer, prepare
 from attnflow.models.scoring import split_batch
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def one_or_all(
     """
     import torch
 
-    model = checked_model(model)
+    model, tokenizer = model_and_tokenizer(model, tokenizer)
     # Tensors made in inference mode have no gradients.
     with torch.inference_mode(mode=False):
         found = examples(model, tokenizer, text, truncate=truncate)
@@ -52,7 +52,7 @@ def one_or_all(
 
 def is_single(text: ModelInput) -> bool:
     """Return whether this is one text, not a list or tensors."""
-    return text.single if isinstance(text, Inputs) else isinstance(text, str)
+    return text.single if isinstance(text, Inputs) else is_text(text)
 
 
 def examples(model: nn.Module, tokenizer: Any, text: ModelInput, *, truncate: bool) -> list[Inputs]:
@@ -60,9 +60,10 @@ def examples(model: nn.Module, tokenizer: Any, text: ModelInput, *, truncate: bo
 
     Those of a plain module are one batch, since it is unknown which axis is that of the batch.
     """
-    if isinstance(text, list | tuple) and text:
+    if isinstance(text, list) and text and not is_text(text):
         # Prepared before any work, so that a wrong text is an error at once.
-        return [prepare(model, tokenizer, [item], truncate=truncate) for item in text]
+        several: list[Any] = [*text]
+        return [prepare(model, tokenizer, [item], truncate=truncate) for item in several]
     inputs = replace(prepare(model, tokenizer, text, truncate=truncate), single=False)
     if inputs.batches and not inputs.sources:
         return [inputs]

@@ -22,7 +22,7 @@ from attnflow.edges._layout import BlockLayout, blocks_of, layout_of
 from attnflow.edges._memory import Sizes
 from attnflow.edges._target import TargetSettings, target_logit, target_scorer
 from attnflow.errors import UnsupportedModelError
-from attnflow.models.inputs import Inputs, ModelInput, Several, name_example
+from attnflow.models.inputs import Inputs, ModelInput, Several, Single, name_example
 from attnflow.models.scoring import OneTarget, Scorer, evaluation, read_logits
 from attnflow.types import Importance
 
@@ -36,7 +36,7 @@ class LogitSettings(TargetSettings, BlockSettings, total=False):
 
 @overload
 def logit_contributions(
-    model: nn.Module, tokenizer: Any, text: str, **settings: Unpack[LogitSettings]
+    model: nn.Module, tokenizer: Any, text: Single, **settings: Unpack[LogitSettings]
 ) -> Importance: ...
 @overload
 def logit_contributions(

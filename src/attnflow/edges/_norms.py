@@ -15,7 +15,7 @@ from attnflow.edges._graph import graph, normalize
 from attnflow.edges._inputs import BlockSettings, one_or_all
 from attnflow.edges._layout import BlockLayout, layout_of
 from attnflow.edges._memory import Sizes
-from attnflow.models.inputs import Inputs, ModelInput, Several, name_example
+from attnflow.models.inputs import Inputs, ModelInput, Several, Single, name_example
 from attnflow.types import AttentionGraph
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class NormsSettings(BlockSettings, total=False):
 
 @overload
 def norms(
-    model: nn.Module, tokenizer: Any, text: str, **settings: Unpack[NormsSettings]
+    model: nn.Module, tokenizer: Any, text: Single, **settings: Unpack[NormsSettings]
 ) -> AttentionGraph: ...
 @overload
 def norms(

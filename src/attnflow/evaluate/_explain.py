@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from attnflow._internal import checks
+from attnflow._internal.sinks import Sinks, sinks_to_remove
 from attnflow.edges import Edges, check_edges, edge_graph
 from attnflow.errors import InputError, UnsupportedModelError
 from attnflow.evaluate._explanation import Explanation
@@ -14,7 +15,7 @@ from attnflow.evaluate._threads import one_thread_if_small
 from attnflow.importance import importance_with_prediction
 from attnflow.methods import flow, raw, rollout
 from attnflow.models import attend
-from attnflow.models.inputs import checked_model, prepare
+from attnflow.models.inputs import Chat, Pair, is_text, model_and_tokenizer, prepare
 from attnflow.types import METHODS, Attention, AttentionGraph, Method, TokenAttention
 
 if TYPE_CHECKING:
@@ -24,15 +25,18 @@ if TYPE_CHECKING:
 def explain(
     model: nn.Module,
     tokenizer: Any,
-    text: str,
+    text: str | Pair | Chat,
     *,
     layer: int | None = None,
     query: int | None = None,
     methods: Sequence[Method] = METHODS,
     edges: Edges | Sequence[Edges] = "attention",
     target: int | str | None = None,
+    against: int | str | None = None,
     position: int | None = None,
     replace: Any = None,
+    sinks: Sinks = "remove",
+    receptive_field: bool | None = None,
     truncate: bool = False,
     batch_size: int | None = None,
     threads: int | None = None,
@@ -43,9 +47,10 @@ def explain(
     Parameters
     ----------
     model, tokenizer
-        A classifier, or a masked or causal language model, and its tokenizer.
+        A classifier, or a masked or causal language model, and its tokenizer; or a pipeline of
+        transformers and None.
     text
-        One text.
+        One text; a tuple of two, a sentence pair; or the messages of a chat, as for `attend`.
     layer
         The layer that attends; the last by default.
     query
@@ -60,6 +65,18 @@ def explain(
         graph, with what it measures of the residual connection.
     target, position, replace, truncate, batch_size
         As for `attnflow.importance.blank_out`.
+    against
+        Another answer: importance says why the target and not this one. It is then of the
+        difference of their logits.
+    sinks
+        "remove" takes attention sinks (`Attention.sinks`) out of the scores, as `without` of `raw`,
+        `rollout` and `flow` does: they would leave nearly nothing for the other tokens.
+        `Explanation.without` has their positions. "keep" gives the scores of the paper. Other edges
+        than attention are never changed.
+    receptive_field
+        Whether rollout and flow of a causal model are corrected for the receptive field, see
+        `rollout`; without, nearly all of rollout goes to the first token left. By default yes for
+        the attention of a causal model; False gives the scores of the paper.
     threads
         Threads for flow; all cores by default.
     progress
@@ -83,10 +100,15 @@ def explain(
     >>> e.prediction.label, e.tokens
     ('singular', ('[CLS]', 'the', 'key', 'to', 'the', 'cabinets', '<?>'))
     """
-    if not isinstance(cast("object", text), str):
-        raise InputError(f"text: explain takes one text, a str, got {type(text).__name__}")
+    if not is_text(text):
+        raise InputError(
+            "text: explain takes one text, a str, a pair or the messages of a chat, got "
+            f"{type(text).__name__}"
+        )
     chosen, names = _check_methods(methods), _check_edges(edges)
-    inputs = prepare(checked_model(model), tokenizer, text, truncate=truncate)
+    _ = sinks_to_remove((), 0, sinks)  # checks the setting before any work
+    model, tokenizer = model_and_tokenizer(model, tokenizer)
+    inputs = prepare(model, tokenizer, text, truncate=truncate)
     with one_thread_if_small(model):
         attention = attend(model, tokenizer, cast("Any", inputs))
     if not isinstance(attention, Attention):
@@ -122,6 +144,7 @@ def explain(
             tokenizer,
             inputs,
             target=target,
+            against=against,
             position=position,
             replace=replace,
             batch_size=batch_size,
@@ -131,27 +154,37 @@ def explain(
         read = last if attention.causal else 0
         query = read if prediction.position is None else prediction.position
     rows: dict[str, Any] = {"layers": [layer], "queries": [query]}
-    compute = _computations(graphs[names[0]], rows, threads)
+    without = sinks_to_remove(attention.sinks, attention.n_tokens, sinks)
+    corrected = attention.causal and names[0] == "attention"
+    if receptive_field is not None:
+        corrected = checks.as_bool(receptive_field, "receptive_field")
+    composed = {**rows, "receptive_field": corrected}
+    compute = _computations(graphs[names[0]], without, rows, composed, threads)
     scores: dict[Method, TokenAttention] = {}
     for done, method in enumerate(chosen, before + 1):
         scores[method] = compute[method]()
         report(done)
-    return Explanation(text, prediction, scores, importance, attention, graphs)
+    return Explanation(inputs.sources[0].text, prediction, scores, importance, attention, graphs)
 
 
 def _computations(
-    weights: Attention | AttentionGraph, rows: dict[str, Any], threads: int | None
+    weights: Attention | AttentionGraph,
+    without: tuple[int, ...],
+    rows: dict[str, Any],
+    composed: dict[str, Any],
+    threads: int | None,
 ) -> dict[Method, Callable[[], TokenAttention]]:
-    """Return what computes the scores of each method."""
+    """Return what computes the scores of each method; `composed` are those of several layers."""
+    excluded = without if isinstance(weights, Attention) else ()
 
     @functools.cache  # heads are fused once, and not for raw attention
     def graph() -> AttentionGraph:
-        return weights.graph() if isinstance(weights, Attention) else weights
+        return weights.graph(without=excluded) if isinstance(weights, Attention) else weights
 
     return {
-        "raw": lambda: raw(weights, **rows),
-        "rollout": lambda: rollout(graph(), **rows),
-        "flow": lambda: flow(graph(), **rows, threads=threads),
+        "raw": lambda: raw(weights, without=excluded, **rows),
+        "rollout": lambda: rollout(graph(), **composed),
+        "flow": lambda: flow(graph(), **composed, threads=threads),
     }
 
 

@@ -3,13 +3,13 @@
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attnflow._internal.columns import Columns, as_frame, write_csv
-from attnflow._internal.display import format_number, token_names
+from attnflow._internal.display import format_number, label_names, position_names, token_names
 from attnflow._internal.files import PathLike
 from attnflow._internal.html_table import html_table
 from attnflow._internal.settings import thaw_settings
@@ -66,6 +66,17 @@ class Explanation:
     def query(self) -> int:
         """The query of the scores."""
         return next(iter(self.scores.values())).queries[0]
+
+    @property
+    def without(self) -> tuple[int, ...]:
+        """Positions that are taken out of the scores: attention sinks, see `explain`."""
+        found = next(iter(self.scores.values())).settings.get("without", ())
+        return tuple(cast("tuple[int, ...]", found))
+
+    @property
+    def receptive_field(self) -> bool:
+        """Whether rollout and flow are corrected for the receptive field of a causal model."""
+        return any(t.settings.get("receptive_field") is True for t in self.scores.values())
 
     def columns(self) -> dict[str, NDArray[np.float64]]:
         """Return one number for each token, by method."""
@@ -147,7 +158,14 @@ class Explanation:
             for place, token in enumerate(token_names(self.tokens))
         ]
         edges = "" if self.edges == "attention" else f", edges {self.edges}"
-        caption = f"{self.prediction!r}, layer {self.layer}, query {self.query}{edges}"
+        answer, p = self.prediction.label, self.prediction.probabilities
+        caption = f"{label_names(p)[answer]} {format_number(p[answer])}, layer {self.layer}, "
+        caption += f"query {self.query}{edges}"
+        if self.without:
+            names = position_names(self.without, self.tokens)
+            caption += f', without the attention sink {names} (sinks="keep" keeps it)'
+        if self.receptive_field:
+            caption += ", corrected for the receptive field"
         if self.saturated or self.flat:
             caption += ", flow saturated" if self.saturated else ", flow flat"
         return html_table(caption, ["token", *columns], rows)
@@ -195,6 +213,7 @@ def explanation_document(explanation: Explanation, model: str, tokenizer: Any) -
             importance: {name: None if math.isnan(rho) else rho for name, rho in row.items()}
             for importance, row in explanation.correlations().items()
         },
+        "without": list(explanation.without),
         "saturated": explanation.saturated,
         "flat": explanation.flat,
         "settings": explanation.settings(),

@@ -13,7 +13,7 @@ from attnflow.evaluate._measured import Measured
 from attnflow.evaluate._plan import EvaluationPlan
 from attnflow.evaluate._texts import LabelledText
 from attnflow.evaluate._threads import torch_threads
-from attnflow.models.inputs import checked_model
+from attnflow.models.inputs import model_and_tokenizer
 
 if TYPE_CHECKING:
     from torch import nn
@@ -74,7 +74,7 @@ def measure(
     given = _labelled(texts)
     if threads is not None:
         threads = checks.as_int(threads, "threads", least=1, most=checks.MAX_THREADS)
-    model = checked_model(model)
+    model, tokenizer = model_and_tokenizer(model, tokenizer)
     with _torch_threads(model, threads):
         return Evaluation(
             model, tokenizer, plan or EvaluationPlan(), fail_fast=fail_fast, threads=threads

@@ -94,8 +94,8 @@ class EvaluationPlan(Record):
         What importance, gradients and faithfulness are about: "predicted" for the prediction of the
         model, "label" for the label of each text, or a class or token by number or name.
     replace
-        The token in the place of another, for "blank_out" and for faithfulness: "unk", "mask",
-        "pad" or an id; None is the model's own, as for `attnflow.importance.blank_out`.
+        What takes the place of a token, for "blank_out" and for faithfulness; None is the default
+        for the model, as for `attnflow.importance.blank_out`.
     score
         The score whose gradient "input_gradient" is, as for `attnflow.importance.input_gradient`;
         None is "difference", or "probability" for a model with independent classes.
@@ -271,7 +271,7 @@ def _layers(layers: Iterable[int] | int) -> tuple[int, ...]:
 
 def _replace(replace: object) -> int | str | None:
     if isinstance(replace, str):
-        return _names([replace], ("unk", "mask", "pad"), "replace")[0]
+        return _names([replace], ("unk", "mask", "pad", "mean", "attention_mask"), "replace")[0]
     return None if replace is None else checks.as_int(replace, "replace")
 
 

@@ -1,18 +1,29 @@
 """How scores change when tokens are replaced, shared by `blank_out` and `leave_span_out`."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
-from typing import Any, get_args
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attnflow._internal import checks
 from attnflow.errors import InputError
+from attnflow.importance._embeddings import mean_embeddings
 from attnflow.importance._settings import Replace, Special
-from attnflow.models.inputs import check_vocabulary, inner_tokenizer, token_names
+from attnflow.models.inputs import (
+    accepts,
+    check_vocabulary,
+    has_decoder,
+    inner_tokenizer,
+    token_names,
+)
 from attnflow.models.scoring import (
     Logits,
     Scorer,
+    SingleInput,
     TargetScore,
     Variant,
     batches,
@@ -20,18 +31,35 @@ from attnflow.models.scoring import (
     read_logits,
 )
 
+if TYPE_CHECKING:
+    from torch import nn
+
+
+@dataclass(frozen=True, slots=True)
+class Blank:
+    """What takes the place of a token."""
+
+    setting: Replace
+    name: str
+    number: int | None  # the id of a token; None for the mean embedding and the attention mask
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What an importance records of it."""
+        return {"replace": self.setting, "replaced_by": self.name}
+
 
 def score_changes(
     scorer: Scorer,
     groups: Sequence[Sequence[tuple[int, ...]]],
+    blank: Blank,
     *,
-    replacement: int,
     batch_size: int | None,
     signed: bool,
     progress: checks.Progress | None,
     observe: Callable[[Logits], None] | None = None,
 ) -> list[tuple[NDArray[np.float64], TargetScore]]:
-    """Return for each input how its score changes (group) when a group of positions is replaced.
+    """Return for each input how its score changes (group) when a group of positions is blanked.
 
     The change is the score of the unchanged input minus that of the variant, without its sign
     unless `signed`. Unchanged inputs are rows of the same batches as their variants, so they take
@@ -50,10 +78,10 @@ def score_changes(
         if progress is not None:
             progress(done, total)
         for numbers, fields in batches(
-            model, inputs, variants, batch_size=batch_size, replacement=replacement
+            model, inputs, variants, batch_size=batch_size, replacement=blank.number
         ):
             rows = [variants[number] for number in numbers]
-            logits = read_logits(model, fields, [inputs[row.input] for row in rows])
+            logits = _logits(model, fields, [inputs[row.input] for row in rows], rows, blank)
             values = logits.values.cpu().double()
             unchanged = [at for at, row in enumerate(rows) if not row.replaced]
             originals = logits._replace(values=values[unchanged])
@@ -73,22 +101,91 @@ def score_changes(
     ]
 
 
-def blank_of(scorer: Scorer, replace: Replace | None) -> Replace:
-    """Return the setting `replace`; None is the model's own, `config.blank_token_id`, or UNK."""
-    if replace is not None:
-        return replace
-    own = getattr(getattr(scorer.model, "config", None), "blank_token_id", None)
-    return "unk" if own is None else own
+def _logits(
+    model: nn.Module,
+    fields: dict[str, Any],
+    inputs: Sequence[SingleInput],
+    rows: Sequence[Variant],
+    blank: Blank,
+) -> Logits:
+    """Return the logits of a batch in which ids are replaced already; others are changed here."""
+    if blank.number is not None:
+        return read_logits(model, fields, inputs)
+    places = [(at, place) for at, row in enumerate(rows) for place in row.replaced]
+    if blank.setting == "attention_mask":
+        return read_logits(model, _masked(fields, inputs[0].main, places), inputs)
+    with mean_embeddings(model, fields, inputs[0].main, places) as changed:
+        return read_logits(model, changed, inputs)
 
 
-def token_id(scorer: Scorer, replace: Replace, *, name: str = "replace") -> tuple[int, str]:
-    """Return the id and the name of the token that the setting `name` chooses."""
+def _masked(fields: dict[str, Any], main: str, places: Sequence[tuple[int, int]]) -> dict[str, Any]:
+    """Return the arguments of a pass with an attention mask that is 0 at places (row, position)."""
+    import torch
+
+    mask = fields.get("attention_mask")
+    mask = torch.ones_like(fields[main]) if mask is None else mask.clone()
+    for row, place in places:
+        mask[row, place] = 0
+    return {**fields, "attention_mask": mask}
+
+
+def blank_for(scorer: Scorer, replace: Replace | None) -> Blank:
+    """Return what takes the place of a token; None is the default for the model.
+
+    The default is the model's own blank, `config.blank_token_id`; for a decoder the attention mask,
+    since its special tokens end documents or fill up batches, or the mean embedding if it takes no
+    mask; else UNK, as the paper says. docs/importance.md has the experiment that decided it.
+    """
+    takes_mask = accepts(scorer.model, "attention_mask")
+    if replace is None:
+        replace = _default(scorer.model, takes_mask=takes_mask)
+    if replace == "mean":
+        _check_ids(scorer)
+        return Blank("mean", "the mean embedding", None)
+    if replace == "attention_mask":
+        if not takes_mask or any(_mask_axes(item) != 2 for item in scorer.inputs):
+            raise InputError(
+                f"replace='attention_mask' needs a model that takes an attention_mask (batch, "
+                f"position), and {type(scorer.model).__name__} does not, or got another one; use "
+                "replace='mean' or the id of a token"
+            )
+        return Blank("attention_mask", "attention mask 0", None)
+    number, name = token_id(scorer, replace)
+    return Blank(replace, name, number)
+
+
+def _default(model: nn.Module, *, takes_mask: bool) -> Replace:
+    own: int | None = getattr(getattr(model, "config", None), "blank_token_id", None)
+    if own is not None:
+        return own
+    if not _is_decoder(model):
+        return "unk"
+    return "attention_mask" if takes_mask else "mean"
+
+
+def _mask_axes(item: SingleInput) -> int:
+    mask = item.fields.get("attention_mask")
+    return 2 if mask is None else mask.ndim
+
+
+def _is_decoder(model: nn.Module) -> bool:
+    """Whether a model reads its input in a decoder, in which no position sees a later one."""
+    causal = any(getattr(module, "is_causal", False) is True for module in model.modules())
+    return causal and not has_decoder(model)
+
+
+def _check_ids(scorer: Scorer) -> None:
     for item in scorer.inputs:
         if item.ids.is_floating_point():
             raise InputError(
                 f"{item.main or 'the input'} holds embeddings, and only ids can be replaced; pass "
                 "a text or input_ids"
             )
+
+
+def token_id(scorer: Scorer, replace: Replace, *, name: str = "replace") -> tuple[int, str]:
+    """Return the id and the name of the token that the setting `name` chooses."""
+    _check_ids(scorer)
     if isinstance(replace, str):
         number = _special_id(scorer.tokenizer, replace, name)
     else:
@@ -99,7 +196,8 @@ def token_id(scorer: Scorer, replace: Replace, *, name: str = "replace") -> tupl
 
 def _special_id(tokenizer: Any, replace: str, name: str) -> int:
     if replace not in get_args(Special):
-        names = ", ".join(get_args(Special))
+        more = ("mean", "attention_mask") if name == "replace" else ("zero",)
+        names = ", ".join((*get_args(Special), *more))
         raise InputError(f"{name}: expected {names} or the id of a token, got {replace!r}")
     if tokenizer is None:
         raise InputError(

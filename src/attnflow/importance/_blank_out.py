@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from attnflow._internal.checks import Progress
-from attnflow.importance._ablation import blank_of, score_changes, token_id
+from attnflow.importance._ablation import blank_for, score_changes
 from attnflow.importance._settings import BlankOutSettings, Replace
-from attnflow.models.inputs import ModelInput, Several
-from attnflow.models.scoring import Score, Scorer, Target
+from attnflow.models.inputs import ModelInput, Several, Single
+from attnflow.models.scoring import OneTarget, Score, Scorer, Target
 from attnflow.types import Importance
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @overload
 def blank_out(
-    model: nn.Module, tokenizer: Any, text: str, **settings: Unpack[BlankOutSettings]
+    model: nn.Module, tokenizer: Any, text: Single, **settings: Unpack[BlankOutSettings]
 ) -> Importance: ...
 @overload
 def blank_out(
@@ -29,6 +29,7 @@ def blank_out(
     text: ModelInput,
     *,
     target: Target = None,
+    against: OneTarget = None,
     replace: Replace | None = None,
     score: Score = "probability",
     signed: bool = False,
@@ -54,15 +55,21 @@ def blank_out(
         alone, have a batch axis and give a list; padding is cut off.
     target
         A class or token by number or name, or a list with one for each text. By default the model's
-        prediction, which `settings` records. The paper takes the correct class.
+        prediction, which `settings` records. The paper takes the correct class. A word is its token
+        with or without a space before it, whichever is more probable.
+    against
+        The class or token that the target is compared with, for a score of two classes.
     replace
-        The token in the place of another: "unk", "mask", "pad", or an id. None is the model's own
-        (`config.blank_token_id`, which `attnflow train` may set), else "unk", as the paper says.
+        What takes the place of a token: "unk", "mask", "pad" or an id; "attention_mask", so that no
+        position attends to the token; or "mean" for the mean embedding of the vocabulary. None is
+        the model's own blank (`config.blank_token_id`, which `attnflow train` may set); else
+        "attention_mask" for a decoder, whose special tokens end documents or fill up batches; else
+        "unk", as the paper says. `settings["replaced_by"]` records it.
         Models that find padding by its id, such as RoBERTa, shift positions with "pad".
     score
-        "probability"; "log_probability"; "logit"; or "difference", the probability minus that of
-        the other class, with more than two classes the most probable other class for the unchanged
-        input.
+        "probability"; "log_probability"; "logit"; "difference", the probability minus
+        that of `against`, by default the most probable other class for the unchanged input; or
+        "logit_difference" for logits in place of probabilities.
     signed
         Keep the sign: positive if the token raises the score.
     position
@@ -94,7 +101,16 @@ def blank_out(
     >>> blank_out(Counts(), None, ids, replace=0, score="logit")[0].values
     array([0., 1., 1., 0.])
     """
-    scorer = Scorer.of(model, tokenizer, text, score, target, position=position, truncate=truncate)
+    scorer = Scorer.of(
+        model,
+        tokenizer,
+        text,
+        score,
+        target,
+        against=against,
+        position=position,
+        truncate=truncate,
+    )
     passes = {"batch_size": batch_size, "progress": progress}
     return scorer.one_or_all(blank_out_of(scorer, replace, signed=signed, **passes))
 
@@ -103,11 +119,10 @@ def blank_out_of(
     scorer: Scorer, replace: Replace | None, *, signed: bool = False, **passes: Any
 ) -> list[Importance]:
     """Return `blank_out` of the inputs of a scorer."""
-    replace = blank_of(scorer, replace)
-    number, name = token_id(scorer, replace)
+    blank = blank_for(scorer, replace)
     positions = [[(place,) for place in item.kept] for item in scorer.inputs]
-    changes = score_changes(scorer, positions, replacement=number, signed=signed, **passes)
-    made = {"replace": replace, "replaced_by": name, "signed": signed}
+    changes = score_changes(scorer, positions, blank, signed=signed, **passes)
+    made = {**blank.settings, "signed": signed}
     return [
         Importance(values, item.tokens, "blank_out", {**found.settings, **made}, item.origin)
         for item, (values, found) in zip(scorer.inputs, changes, strict=True)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Generator, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from attnflow.errors import UnsupportedModelError
 
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 # From the embeddings (row, position, width) that a model looks up to those that it goes on with.
 Change: TypeAlias = "Callable[[Tensor], Tensor]"
+# Rows of a table that are looked up at once for its mean, to save memory. Chosen.
+_ROWS = 8192
 
 
 @contextlib.contextmanager
@@ -28,15 +30,51 @@ def changed_embeddings(
     if ids.is_floating_point():
         yield {**fields, main: change(ids)}
         return
+    with _changed(model, fields, main, lambda embeddings, _: change(embeddings)) as same:
+        yield same
+
+
+@contextlib.contextmanager
+def mean_embeddings(
+    model: nn.Module, fields: Mapping[str, Any], main: str, places: Sequence[tuple[int, int]]
+) -> Generator[dict[str, Any]]:
+    """Replace the embeddings at places (row, position) by the mean embedding of the vocabulary.
+
+    Yields the arguments for the pass made inside. The mean is over all rows of the table that looks
+    up the ids `fields[main]`, as the table gives them, since some scale their rows.
+    """
+    import torch
+
+    def change(embeddings: Tensor, table: nn.Module) -> Tensor:
+        if not places:
+            return embeddings
+        changed = embeddings.clone()
+        rows = torch.tensor(places, device=embeddings.device)
+        changed[rows[:, 0], rows[:, 1]] = _mean_of(table, embeddings.device).to(embeddings.dtype)
+        return changed
+
+    with _changed(model, fields, main, change) as same:
+        yield same
+
+
+@contextlib.contextmanager
+def _changed(
+    model: nn.Module,
+    fields: Mapping[str, Any],
+    main: str,
+    change: Callable[[Tensor, nn.Module], Tensor],
+) -> Generator[dict[str, Any]]:
+    """Apply `change` to the embeddings of the ids `fields[main]`, with the table they are from."""
+    ids: Tensor = fields[main]
     changed = False
 
-    def hook(_: nn.Module, given: tuple[Any, ...], named: dict[str, Any], output: Any) -> Any:
+    def hook(table: nn.Module, given: tuple[Any, ...], named: dict[str, Any], output: Any) -> Any:
         nonlocal changed
         read = next(iter((*given, *named.values())), None)
         if changed or not _same(read, ids):
             return None  # the output stays as it is
         changed = True  # only the first table that looks up the ids
-        return change(output)
+        return change(output, table)
 
     tables = embedding_tables(model)
     handles = [table.register_forward_hook(hook, with_kwargs=True) for table in tables]
@@ -68,6 +106,15 @@ def embedding_tables(model: nn.Module) -> list[nn.Module]:
         return [*tables]
     weight = getattr(own, "weight", None)
     return [own, *(table for table in tables if table is not own and table.weight is weight)]
+
+
+def _mean_of(table: Any, device: Any) -> Tensor:
+    """Return the mean (width) of the embeddings that a table gives for all of its ids."""
+    import torch
+
+    ids = torch.arange(len(table.weight), device=device)
+    total = sum(table(part[None])[0].double().sum(dim=0) for part in ids.split(_ROWS))
+    return cast("Tensor", total) / len(ids)
 
 
 def _same(read: Any, ids: Tensor) -> bool:

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from attnflow.importance._embeddings import Leaf, changed_embeddings, gradient
 from attnflow.importance._reduce import check_reduce, choose_reduce, reduced
 from attnflow.importance._settings import InputGradientSettings, Reduce
-from attnflow.models.inputs import ModelInput, Several
+from attnflow.models.inputs import ModelInput, Several, Single
 from attnflow.models.scoring import (
+    OneTarget,
     Score,
     Scorer,
     Target,
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 @overload
 def input_gradient(
-    model: nn.Module, tokenizer: Any, text: str, **settings: Unpack[InputGradientSettings]
+    model: nn.Module, tokenizer: Any, text: Single, **settings: Unpack[InputGradientSettings]
 ) -> Importance: ...
 @overload
 def input_gradient(
@@ -41,6 +42,7 @@ def input_gradient(
     text: ModelInput,
     *,
     target: Target = None,
+    against: OneTarget = None,
     score: Score = "difference",
     reduce: Reduce | None = None,
     signed: bool = False,
@@ -59,7 +61,7 @@ def input_gradient(
     model
         As for `blank_out`, with an `nn.Embedding` that looks up the ids. It does not change, nor
         do its hooks and the `.grad` of its weights.
-    tokenizer, text, target, position, truncate
+    tokenizer, text, target, against, position, truncate
         As for `blank_out`; tensors may be embeddings (batch, position, width) in place of ids.
     score
         "difference", "probability", "log_probability" or "logit" as for `blank_out`. With two
@@ -103,7 +105,16 @@ def input_gradient(
     array([ 2., 12.])
     """
     reduce = check_reduce(reduce, signed=signed)
-    scorer = Scorer.of(model, tokenizer, text, score, target, position=position, truncate=truncate)
+    scorer = Scorer.of(
+        model,
+        tokenizer,
+        text,
+        score,
+        target,
+        against=against,
+        position=position,
+        truncate=truncate,
+    )
     results = input_gradient_of(scorer, reduce, signed=signed, batch_size=batch_size)
     return scorer.one_or_all(results)
 

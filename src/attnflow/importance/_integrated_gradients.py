@@ -12,9 +12,10 @@ from attnflow._internal import checks
 from attnflow.importance._ablation import token_id
 from attnflow.importance._embeddings import Change, Leaf, changed_embeddings, gradient
 from attnflow.importance._settings import Baseline, IntegratedGradientsSettings
-from attnflow.models.inputs import ModelInput, Several
+from attnflow.models.inputs import ModelInput, Several, Single
 from attnflow.models.scoring import (
     Logits,
+    OneTarget,
     Score,
     Scorer,
     SingleInput,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 @overload
 def integrated_gradients(
-    model: nn.Module, tokenizer: Any, text: str, **settings: Unpack[IntegratedGradientsSettings]
+    model: nn.Module, tokenizer: Any, text: Single, **settings: Unpack[IntegratedGradientsSettings]
 ) -> Importance: ...
 @overload
 def integrated_gradients(
@@ -46,6 +47,7 @@ def integrated_gradients(
     baseline: Baseline = "zero",
     steps: int = 50,
     target: Target = None,
+    against: OneTarget = None,
     score: Score = "probability",
     position: int | None = None,
     truncate: bool = False,
@@ -60,7 +62,7 @@ def integrated_gradients(
 
     Parameters
     ----------
-    model, tokenizer, text, target, score, position, truncate
+    model, tokenizer, text, target, against, score, position, truncate
         As for `blank_out`; tensors may be embeddings (batch, position, width) in place of ids.
     baseline
         "zero" for embeddings of zeros, as its authors take for text; or "pad", "mask", "unk" or an
@@ -92,7 +94,16 @@ def integrated_gradients(
     (array([4., 4.]), 8.0)
     """
     steps = checks.as_int(steps, "steps", least=1)
-    scorer = Scorer.of(model, tokenizer, text, score, target, position=position, truncate=truncate)
+    scorer = Scorer.of(
+        model,
+        tokenizer,
+        text,
+        score,
+        target,
+        against=against,
+        position=position,
+        truncate=truncate,
+    )
     token = None
     if baseline != "zero":
         token, _ = token_id(scorer, baseline, name="baseline")
@@ -149,7 +160,9 @@ def _logits(
         return read_logits(model, changed, inputs)
 
 
-def _look_up(scorer: Scorer, variant: Variant, *, replacement: int = 0) -> tuple[Tensor, Logits]:
+def _look_up(
+    scorer: Scorer, variant: Variant, *, replacement: int | None = None
+) -> tuple[Tensor, Logits]:
     """Return the embeddings (1, position, width) that a model looks up, and its logits for them."""
     import torch
 

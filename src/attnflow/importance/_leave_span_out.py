@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, cast, overloa
 from attnflow._internal import checks, words
 from attnflow._internal.checks import Progress
 from attnflow.errors import InputError
-from attnflow.importance._ablation import blank_of, score_changes, token_id
+from attnflow.importance._ablation import blank_for, score_changes
 from attnflow.importance._settings import BlankOutSettings, Replace
-from attnflow.models.scoring import Score, Scorer, SingleInput, Target
+from attnflow.models.inputs import Pair
+from attnflow.models.scoring import OneTarget, Score, Scorer, SingleInput, Target
 from attnflow.types import Importance, Origin, Span
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ Spans: TypeAlias = Literal["words"] | Sequence[Span]
 def leave_span_out(
     model: nn.Module,
     tokenizer: Any,
-    text: str,
+    text: str | Pair,
     spans: Spans = "words",
     **settings: Unpack[BlankOutSettings],
 ) -> Importance: ...
@@ -32,17 +33,18 @@ def leave_span_out(
 def leave_span_out(
     model: nn.Module,
     tokenizer: Any,
-    text: list[str] | tuple[str, ...],
+    text: list[str] | list[Pair],
     spans: Literal["words"] | Sequence[Sequence[Span]] = "words",
     **settings: Unpack[BlankOutSettings],
 ) -> list[Importance]: ...
 def leave_span_out(
     model: nn.Module,
     tokenizer: Any,
-    text: str | list[str] | tuple[str, ...],
+    text: str | Pair | list[str] | list[Pair],
     spans: Spans | Sequence[Sequence[Span]] = "words",
     *,
     target: Target = None,
+    against: OneTarget = None,
     replace: Replace | None = None,
     score: Score = "probability",
     signed: bool = False,
@@ -58,8 +60,8 @@ def leave_span_out(
 
     Parameters
     ----------
-    model, tokenizer, target, replace, score, signed, position, truncate, batch_size, progress
-        As for `blank_out`.
+    model, tokenizer, target, against, replace, score, signed, position, truncate, batch_size
+        As for `blank_out`, and so is `progress`.
     text
         One text gives one result, a list of texts a list.
     spans
@@ -93,9 +95,17 @@ def leave_span_out(
             f"text: expected a str or a list of them, since spans are characters, got "
             f"{type(text).__name__}"
         )
-    scorer = Scorer.of(model, tokenizer, text, score, target, position=position, truncate=truncate)
-    replace = blank_of(scorer, replace)
-    number, name = token_id(scorer, replace)
+    scorer = Scorer.of(
+        model,
+        tokenizer,
+        text,
+        score,
+        target,
+        against=against,
+        position=position,
+        truncate=truncate,
+    )
+    blank = blank_for(scorer, replace)
     chosen = _spans_of(spans, scorer)
     changes = score_changes(
         scorer,
@@ -103,12 +113,12 @@ def leave_span_out(
             [tuple(item.kept[piece] for piece in word.pieces) for word in own]
             for item, own in zip(scorer.inputs, chosen, strict=True)
         ],
-        replacement=number,
+        blank,
         batch_size=batch_size,
         signed=signed,
         progress=progress,
     )
-    made = {"replace": replace, "replaced_by": name, "signed": signed}
+    made = {**blank.settings, "signed": signed}
     results = [
         Importance(
             values,

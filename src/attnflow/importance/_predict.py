@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Unpack, overload
 from attnflow.errors import InputError
 from attnflow.importance._prediction import Prediction
 from attnflow.importance._settings import PassSettings
-from attnflow.models.inputs import ModelInput, Several
+from attnflow.models.inputs import ModelInput, Several, Single
 from attnflow.models.scoring import (
     Classes,
     Logits,
@@ -33,7 +33,7 @@ Choose: TypeAlias = "Callable[[Classes, Tensor], Choice]"
 
 @overload
 def predict(
-    model: nn.Module, tokenizer: Any, text: str, **settings: Unpack[PassSettings]
+    model: nn.Module, tokenizer: Any, text: Single, **settings: Unpack[PassSettings]
 ) -> Prediction: ...
 @overload
 def predict(
@@ -85,7 +85,7 @@ def predict(
 def predict_among(
     model: nn.Module,
     tokenizer: Any,
-    text: str,
+    text: Single,
     answers: Sequence[str],
     *,
     after_space: bool = False,

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Literal, TypeAlias, TypedDict
 
 from attnflow._internal.checks import Progress
-from attnflow.models.scoring import Score, Target
+from attnflow.models.scoring import OneTarget, Score, Target
 
 Special: TypeAlias = Literal["unk", "mask", "pad"]
-# The token in the place of another: a special one of the tokenizer, or any by its id.
-Replace: TypeAlias = Special | int
+# What takes the place of a token: a special one of the tokenizer, the mean embedding of the
+# vocabulary, an attention mask of 0, or any token by its id.
+Replace: TypeAlias = Special | Literal["mean", "attention_mask"] | int
 Reduce: TypeAlias = Literal["sum", "norm", "input", "raw_sum"]
 # Embeddings of zeros, or those of one token at every position.
 Baseline: TypeAlias = Literal["zero"] | Special | int
@@ -27,6 +28,7 @@ class TargetSettings(PassSettings, total=False):
     """Settings of every importance."""
 
     target: Target
+    against: OneTarget
     score: Score
 
 

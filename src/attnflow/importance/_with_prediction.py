@@ -28,6 +28,7 @@ def importance_with_prediction(
     inputs: Inputs,
     *,
     target: OneTarget = None,
+    against: OneTarget = None,
     position: int | None = None,
     replace: Replace | None = None,
     batch_size: int | None = None,
@@ -36,10 +37,20 @@ def importance_with_prediction(
     """Return `predict`, and `blank_out` and `input_gradient` by name, of one prepared text.
 
     For `attnflow.explain`. The prediction comes from the passes of `blank_out`. The gradient is of
-    the difference of two classes, or of the probability if classes are independent. `progress` is
-    called with (steps done, steps in total): a step for each token and one for the gradient.
+    the difference of two classes, or of the probability if classes are independent. With `against`
+    both are of the difference of two logits. `progress` is called with (steps done, steps in
+    total): a step for each token and one for the gradient.
     """
-    scorer = Scorer.of(model, tokenizer, inputs, target=target, position=position)
+    contrast = against is not None
+    scorer = Scorer.of(
+        model,
+        tokenizer,
+        inputs,
+        "logit_difference" if contrast else "probability",
+        target,
+        against=against,
+        position=position,
+    )
     [item] = scorer.inputs
     steps = 1 + len(item.kept)
     found: list[Prediction] = []
@@ -54,7 +65,9 @@ def importance_with_prediction(
     [blanked] = blank_out_of(
         scorer, replace, batch_size=batch_size, progress=report, observe=observe
     )
-    score = "probability" if independent_classes(scorer.model) else "difference"
-    [gradient] = input_gradient_of(dataclasses.replace(scorer, score=score), reduce=None)
+    if not contrast:
+        score = "probability" if independent_classes(scorer.model) else "difference"
+        scorer = dataclasses.replace(scorer, score=score)
+    [gradient] = input_gradient_of(scorer, reduce=None)
     report(steps, steps)
     return found[0], {"blank_out": blanked, "input_gradient": gradient}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnflow.importance._ablation import blank_of, score_changes, token_id
+from attnflow.importance._ablation import blank_for, score_changes
 from attnflow.importance._settings import Replace
 from attnflow.models.inputs import ModelInput
 from attnflow.models.scoring import Scorer, SingleInput, Target
@@ -46,17 +46,15 @@ def log_probabilities_without(
         position=position,
         truncate=truncate,
     )
-    replace = blank_of(scorer, replace)
-    number, name = token_id(scorer, replace)
+    blank = blank_for(scorer, replace)
     places = [
         [tuple(item.kept[place] for place in group) for group in groups(index, item)]
         for index, item in enumerate(scorer.inputs)
     ]
     changes = score_changes(
-        scorer, places, replacement=number, batch_size=batch_size, signed=True, progress=None
+        scorer, places, blank, batch_size=batch_size, signed=True, progress=None
     )
-    made = {"replace": replace, "replaced_by": name}
     return [
-        (found.score - np.concatenate([[0.0], change]), {**found.settings, **made})
+        (found.score - np.concatenate([[0.0], change]), {**found.settings, **blank.settings})
         for change, found in changes
     ]

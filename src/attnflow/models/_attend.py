@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnflow.errors import InputError, UnsupportedModelError
-from attnflow.models._model import checked_model, layer_count
+from attnflow.models._model import layer_count
+from attnflow.models._pipeline import model_and_tokenizer
 from attnflow.models.capture import (
     ROLES,
     Collector,
@@ -20,6 +21,7 @@ from attnflow.models.inputs import (
     Generate,
     ModelInput,
     Several,
+    Single,
     name_example,
     prepare,
 )
@@ -46,7 +48,7 @@ class AttendSettings(TypedDict, total=False):
 
 @overload
 def attend(
-    model: nn.Module, tokenizer: Any, text: str, **settings: Unpack[AttendSettings]
+    model: nn.Module, tokenizer: Any, text: Single, **settings: Unpack[AttendSettings]
 ) -> AnyAttention: ...
 @overload
 def attend(
@@ -69,14 +71,16 @@ def attend(
     model
         A Hugging Face model with any attention implementation (eager, SDPA, flex, flash), or any
         torch module whose attention is `nn.MultiheadAttention`, a call of
-        `F.scaled_dot_product_attention`, or a softmax with a dropout named `attn_drop`. It does
-        not change.
+        `F.scaled_dot_product_attention`, or a softmax with a dropout named `attn_drop`; or a
+        pipeline of transformers with such a model. It does not change.
     tokenizer
-        The model's tokenizer or processor; None with tensors.
+        The model's tokenizer or processor; None with tensors, or for that of a pipeline.
     text
-        One text gives one result. A list of texts, run as a padded batch, gives a list of results
-        without padding. Tensors, a mapping by name or the model's main input alone, give a list
-        too, also for a batch of one and for a module without a batch axis.
+        One text gives one result: a str; a tuple of two, a sentence pair; a list of messages
+        (`{"role": "user", "content": "…"}`), which the tokenizer's chat template writes; or a PIL
+        image, which the processor reads. A list of them, run as a padded batch, gives a list of
+        results without padding. Tensors, a mapping by name or the model's main input alone, give a
+        list too, also for a batch of one and for a module without a batch axis.
     text_target
         The text that the decoder of an encoder-decoder reads, one for each text; by default only
         its start token.
@@ -113,7 +117,7 @@ def attend(
     """
     if not isinstance(cast("object", heads), str) or heads not in ("all", "mean"):
         raise InputError(f"heads: expected 'all' or 'mean', got {heads!r}")
-    model = checked_model(model)
+    model, tokenizer = model_and_tokenizer(model, tokenizer)
     inputs = prepare(
         model, tokenizer, text, text_target=text_target, truncate=truncate, generate=generate
     )

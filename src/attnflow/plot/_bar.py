@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 
 from attnflow._internal import checks
 from attnflow._internal.display import position_name, token_names
+from attnflow._internal.scale import BAR_TIMES, largest_other
 from attnflow.errors import InputError
 from attnflow.plot import _axes
 from attnflow.plot._cells import Tokens, check_tokens
 from attnflow.plot._checks import check_title, check_titles, check_vmax, query_index
 from attnflow.plot._labels import score_label
 from attnflow.plot._palette import GREY, INK, OTHERS, TITLES, colour_of, hex_colour, ink_on, rgb
-from attnflow.plot._scale import BAR_TIMES, is_segmented, largest_other, own_column
+from attnflow.plot._scale import is_segmented, own_column
 from attnflow.types import Importance, TokenAttention
 
 if TYPE_CHECKING:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 
 from attnflow._internal import checks
+from attnflow._internal.display import position_names
+from attnflow._internal.sinks import sinks_to_remove
 from attnflow.errors import InputError
 from attnflow.methods import flow, raw, rollout
 from attnflow.plot import _axes
@@ -16,18 +18,23 @@ from attnflow.plot._checks import check_titles, query_index, require_matplotlib
 from attnflow.plot._graph import Scale, check_scale, graph, rows_of, shares
 from attnflow.plot._heatmap import heatmap, label_tokens
 from attnflow.plot._layered import MIN_ASPECT, label_lowest_row
-from attnflow.plot._palette import TITLES
+from attnflow.plot._names import drawable
+from attnflow.plot._palette import GREY, TITLES
 from attnflow.types import Attention, AttentionGraph, EncoderDecoderAttention, TokenAttention
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+# Characters of the line about attention sinks. Chosen: the width of three panels.
+_LINE = 120
 
 
 def compare(
     *inputs: TokenAttention | Attention | EncoderDecoderAttention | AttentionGraph,
     view: Literal["graph", "heatmap"] = "graph",
     query: int | None = None,
-    without: Iterable[int] | int = (),
+    without: Iterable[int] | int | None = None,
+    receptive_field: bool | None = None,
     scale: Scale = "figure",
     titles: Sequence[str] | None = None,
     ax: Sequence[Axes] | None = None,
@@ -46,9 +53,14 @@ def compare(
     query
         Position whose scores the heat maps show; a graph shows all.
     without
-        Positions to exclude from one attention, such as attention sinks, as in `raw`, `rollout` and
-        `flow`. Raw attention is drawn without the residual connection, as it is of an attention;
-        that of `attention.graph(without=…)` has it.
+        Positions to exclude from one attention, as in `raw`, `rollout` and `flow`. By default its
+        attention sinks (`Attention.sinks`), and a line below the first panel says so; `()` keeps
+        them. Raw attention is drawn without the residual connection, as it is of an attention; that
+        of `attention.graph(without=…)` has it.
+    receptive_field
+        Whether rollout and flow of one attention are corrected for the receptive field, see
+        `rollout`. By default those of causal attention are, and a line below the first panel says
+        so.
     scale
         Of graphs, as in `plot.graph`: "figure" for one scale of widths in all panels, "layer" for a
         scale in each layer of each panel.
@@ -78,7 +90,10 @@ def compare(
     by_layer = check_scale(scale) == "layer"
     if by_layer and view == "heatmap":
         raise InputError('scale="layer" needs view="graph": a heat map has one colour scale')
-    shown = _token_attention(inputs, query if view == "heatmap" else None, without)
+    excluded = _excluded(inputs, without)
+    corrected = _is_corrected(inputs, receptive_field=receptive_field)
+    only = query if view == "heatmap" else None
+    shown = _token_attention(inputs, only, excluded, receptive_field=corrected)
     panel_titles = None if titles is None else check_titles(titles, len(shown))
     drawn = (
         _graphs(shown, ax, by_layer=by_layer) if view == "graph" else _heatmaps(shown, query, ax)
@@ -89,7 +104,41 @@ def compare(
         same = panel.get_ylabel() == drawn[0].get_ylabel() and one.layers == shown[0].layers
         if place and same:  # a label that explains a mark stays
             _ = panel.set_ylabel("")
+    lines = [_described(excluded, inputs[0].tokens)] if without is None and excluded else []
+    if receptive_field is None and corrected:
+        lines.append("corrected for the receptive field; receptive_field=False leaves it out")
+    if lines:
+        text, how = drawable(lines, _LINE)
+        small = _axes.font_size("x-small")
+        _ = drawn[0].set_xlabel("\n".join(text), loc="left", fontsize=small, color=GREY, **how)
     return drawn
+
+
+def _excluded(inputs: tuple[Any, ...], without: Iterable[int] | int | None) -> tuple[int, ...]:
+    """Return the positions to exclude: those given, or the sinks of one attention."""
+    if without is not None:
+        return checks.as_ints(without, "without")
+    if len(inputs) == 1 and isinstance(inputs[0], Attention | EncoderDecoderAttention):
+        return sinks_to_remove(inputs[0].sinks, len(inputs[0].tokens))
+    return ()
+
+
+def _is_corrected(inputs: tuple[Any, ...], *, receptive_field: bool | None) -> bool:
+    """Return whether rollout and flow are corrected: as asked for, or if attention is causal."""
+    if receptive_field is not None:
+        return checks.as_bool(receptive_field, "receptive_field")
+    return len(inputs) == 1 and isinstance(inputs[0], Attention) and inputs[0].causal
+
+
+def _described(positions: Sequence[int], tokens: Sequence[str]) -> str:
+    """Return the line about attention sinks that are excluded.
+
+    >>> _described([0], ["<s>", "a"])
+    'without the attention sink 0 <s>; without=() keeps it'
+    """
+    several, it = ("s", "them") if len(positions) > 1 else ("", "it")
+    names = position_names(positions, tokens)
+    return f"without the attention sink{several} {names}; without=() keeps {it}"
 
 
 def _graphs(
@@ -153,19 +202,25 @@ def _joint_weights(panels: Sequence[Any]) -> list[float]:
 
 
 def _token_attention(
-    inputs: tuple[Any, ...], query: int | None, without: Iterable[int] | int
+    inputs: tuple[Any, ...],
+    query: int | None,
+    excluded: tuple[int, ...],
+    *,
+    receptive_field: bool,
 ) -> tuple[TokenAttention, ...]:
     """Return token attention, computed if one attention or graph was given."""
-    excluded = checks.as_ints(without, "without")
     if len(inputs) == 1 and isinstance(
         inputs[0], Attention | EncoderDecoderAttention | AttentionGraph
     ):
         x = cast("Attention", inputs[0])
-        return tuple(method(x, queries=query, without=excluded) for method in (raw, rollout, flow))
-    if excluded:
+        settings: Any = {"queries": query, "without": excluded}
+        composed: Any = {**settings, "receptive_field": receptive_field}
+        return raw(x, **settings), rollout(x, **composed), flow(x, **composed)
+    if excluded or receptive_field:
+        named = f"without={list(excluded)}" if excluded else "receptive_field=True"
         raise InputError(
-            f"without={list(excluded)} needs one attention, whose scores are computed here. Pass "
-            "the attention, or compute scores with raw(x, without=…), rollout and flow"
+            f"{named} needs one attention, whose scores are computed here. Pass the attention, or "
+            "compute scores with raw(x, without=…), rollout and flow"
         )
     for one in inputs:
         if not isinstance(one, TokenAttention):

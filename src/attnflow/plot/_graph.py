@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from attnflow._internal.scale import largest_other
 from attnflow.errors import InputError
 from attnflow.plot import _axes
 from attnflow.plot._checks import check_title, check_vmax
 from attnflow.plot._labels import layer_names
 from attnflow.plot._layered import MIN_ASPECT, Stack, draw_edges, draw_nodes, frame
 from attnflow.plot._palette import GREY, INK, TITLES, colour_of
-from attnflow.plot._scale import is_segmented, largest_other
+from attnflow.plot._scale import is_segmented
 from attnflow.types import AttentionGraph, TokenAttention
 
 if TYPE_CHECKING:

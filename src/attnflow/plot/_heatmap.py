@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from attnflow._internal.scale import largest_other
 from attnflow.plot import _axes
 from attnflow.plot._cells import Cmap, Colours, Norm, Tokens, check_tokens, draw_cell_borders
 from attnflow.plot._checks import check_title, query_index
 from attnflow.plot._labels import layer_label, layer_names, score_label
 from attnflow.plot._palette import INK, TITLES, colour_of
-from attnflow.plot._scale import largest_other, own_column
+from attnflow.plot._scale import own_column
 from attnflow.types import TokenAttention
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from attnflow._internal.scale import largest_other
 from attnflow.errors import InputError
 from attnflow.plot import _axes
 from attnflow.plot._checks import check_title, query_index
 from attnflow.plot._palette import TITLES
-from attnflow.plot._scale import largest_other
 from attnflow.types import TokenAttention
 
 if TYPE_CHECKING:

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, cast, get_args
 import numpy as np
 
 from attnflow._internal.display import token_names
+from attnflow._internal.scale import largest_other
 from attnflow.errors import InputError
 from attnflow.plot import _axes
 from attnflow.plot._cells import Cmap, Colours, Norm, draw_cell_borders
 from attnflow.plot._checks import check_title, check_token_attention
 from attnflow.plot._labels import score_label
 from attnflow.plot._palette import INK, TITLES, colour_of
-from attnflow.plot._scale import is_segmented, largest_other, own_column
+from attnflow.plot._scale import is_segmented, own_column
 from attnflow.types import TokenAttention
 
 if TYPE_CHECKING:

@@ -7,9 +7,10 @@ from html import escape
 import numpy as np
 
 from attnflow._internal.display import position_name, token_names
+from attnflow._internal.scale import largest_other
 from attnflow.plot._checks import query_index
 from attnflow.plot._palette import TITLES, colour_of, hex_colour, ink_on, tint
-from attnflow.plot._scale import is_segmented, largest_other, own_column
+from attnflow.plot._scale import is_segmented, own_column
 from attnflow.types import TokenAttention
 
 _RESET = "\x1b[0m"

@@ -14,6 +14,7 @@ from attnflow.models._model import (
     token_limit,
     weight_count,
 )
+from attnflow.models._pipeline import model_and_tokenizer
 from attnflow.models.inputs._generate import Generate
 from attnflow.models.inputs._inputs import (
     Inputs,
@@ -27,17 +28,19 @@ from attnflow.models.inputs._inputs import (
 from attnflow.models.inputs._prepare import (
     ModelInput,
     Several,
+    Single,
     batch_texts,
     count_tokens,
     prepare,
     takes_padding,
     tokenize_text,
 )
+from attnflow.models.inputs._texts import Chat, Pair, is_text
 
 __all__ = [
-    "Generate", "Inputs", "ModelInput", "Positions", "Several", "TokenizedText", "accepts",
-    "batch_texts", "check_vocabulary", "checked_model", "count_tokens", "forward_parameters",
-    "has_decoder", "inner_tokenizer", "is_pretrained", "layer_count", "name_example",
-    "name_positions", "prepare", "takes_padding", "token_limit", "token_names", "tokenize_text",
-    "weight_count",
+    "Chat", "Generate", "Inputs", "ModelInput", "Pair", "Positions", "Several", "Single",
+    "TokenizedText", "accepts", "batch_texts", "check_vocabulary", "checked_model", "count_tokens",
+    "forward_parameters", "has_decoder", "inner_tokenizer", "is_pretrained", "is_text",
+    "layer_count", "model_and_tokenizer", "name_example", "name_positions", "prepare",
+    "takes_padding", "token_limit", "token_names", "tokenize_text", "weight_count",
 ]  # fmt: skip

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from attnflow._internal.words import align, strip_span
 from attnflow.errors import InputError, UnsupportedModelError
 from attnflow.models._model import family_of
+from attnflow.models.inputs._texts import TokenizerInput, is_text, tokenizer_input
 from attnflow.types import Grid, Origin, Span
 
 if TYPE_CHECKING:
@@ -89,19 +90,15 @@ def tokenize(
     of the end token, if there is one, else one more. `reserved` tokens of the limit are for those
     that the model generates after the text.
     """
-    if not isinstance(text, str):
-        raise InputError(
-            f"expected a text, a str, got {type(text).__name__}. For an image or audio, pass the "
-            "output of the model's processor: attend(model, None, processor(…, "
-            "return_tensors='pt'))"
-        )
-    if tokenizer is None:
+    if tokenizer is None and is_text(text):
         raise InputError(
             "a text needs a tokenizer, got None. Pass the model's tokenizer, or tensors such as "
             "{'input_ids': ids}"
         )
-    _check_surrogates(text)
-    encoded = _encode(tokenizer, text, target=target) if text.strip() else None
+    given = tokenizer_input(tokenizer and inner_tokenizer(tokenizer), text)
+    _check_surrogates(given.text)
+    words = all(part.strip() for part in given.parts)
+    encoded = _encode(tokenizer, given, target=target) if words else None
     if encoded is None or (encoded.spans is not None and not any(encoded.spans)):
         raise InputError(f"expected a text with at least one word, got {text!r}")
     if limit is None:
@@ -117,7 +114,7 @@ def tokenize(
             f"expected a text of at most {available} tokens, the limit of the model{less}, got "
             f"{len(encoded.ids)}. Shorten it, or pass truncate=True"
         )
-    return _encode(tokenizer, text, target=target, truncation=True, max_length=available)
+    return _encode(tokenizer, given, target=target, truncation=True, max_length=available)
 
 
 def _check_surrogates(text: str) -> None:
@@ -131,17 +128,23 @@ def _check_surrogates(text: str) -> None:
         ) from reason
 
 
-def _encode(tokenizer: Any, text: str, *, target: bool, **cut: Any) -> TokenizedText:
-    tokenizer = inner_tokenizer(tokenizer)
+def _encode(tokenizer: Any, source: TokenizerInput, *, target: bool, **cut: Any) -> TokenizedText:
+    tokenizer, text = inner_tokenizer(tokenizer), source.text
     fast = bool(getattr(tokenizer, "is_fast", False))
-    given: dict[str, Any] = {"text_target": text} if target else {"text": text}
+    given: dict[str, Any] = {"text_target" if target else "text": source.first}
+    if source.second is not None:
+        given["text_pair"] = source.second
     # Without verbose=False, tokenizers warn about the length.
     settings = {"return_special_tokens_mask": True, "verbose": False, **cut}
-    encoding = dict(tokenizer(**given, **settings, return_offsets_mapping=fast))
+    settings["add_special_tokens"] = not source.complete
+    encoded = tokenizer(**given, **settings, return_offsets_mapping=fast)
+    encoding = dict(encoded)
     special = _special(tokenizer, encoding["input_ids"], encoding.pop("special_tokens_mask"))
     offsets = cast("list[Span] | None", encoding.pop("offset_mapping", None))
     tokens = token_names(tokenizer, encoding["input_ids"])
     if offsets is not None:
+        if source.second is not None:
+            offsets = source.shifted(offsets, encoded.sequence_ids())
         items = zip(offsets, special, strict=True)
         spans = tuple(None if marked else _stripped(span, text) for span, marked in items)
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
@@ -23,16 +23,23 @@ from attnflow.models._model import (
     without_cache,
 )
 from attnflow.models.inputs._generate import Generate, count_new_tokens, generate_text
+from attnflow.models.inputs._images import are_images, image_tensors, is_image
 from attnflow.models.inputs._inputs import Inputs, Positions, TokenizedText, token_names, tokenize
 from attnflow.models.inputs._tensors import as_tensors, prepare_tensors
+from attnflow.models.inputs._texts import Chat, Pair, split_texts
 
 if TYPE_CHECKING:
+    from PIL.Image import Image
     from torch import Tensor, nn
 
 # Inputs that give a list of results: several texts, or tensors with a batch axis.
-Several: TypeAlias = "list[str] | tuple[str, ...] | Mapping[str, Any] | Tensor"
+Several: TypeAlias = (
+    "list[str] | list[Pair] | list[Chat] | list[Image] | Mapping[str, Any] | Tensor"
+)
+# Inputs that give one result: a text, a pair of texts, the messages of a chat, or an image of PIL.
+Single: TypeAlias = "str | Pair | Chat | Image"
 # `Inputs` are for other packages of attnflow, which use one text several times.
-ModelInput: TypeAlias = "str | Several | Inputs"
+ModelInput: TypeAlias = "Single | Several | Inputs"
 
 
 def prepare(
@@ -44,20 +51,26 @@ def prepare(
     truncate: bool = False,
     generate: Generate | None = None,
 ) -> Inputs:
-    """Return `text`, one or several texts or tensors, as the input of a forward pass.
+    """Return `text`, one or several texts, images or tensors, as the input of a forward pass.
 
     `Inputs` are returned unchanged.
     """
     if isinstance(text, Inputs):
         return text
-    if isinstance(text, str | list | tuple):
+    images = are_images(text) or is_image(text)
+    if isinstance(text, str | list | tuple) and not images:
         return _prepare_texts(model, tokenizer, text, text_target, generate, truncate=truncate)
     for name, given in (("text_target", text_target), ("generate", generate)):
         if given is not None:
             raise InputError(
-                f"{name} needs a text, got tensors. Add decoder_input_ids to them, or generate "
-                "first and pass prompt and output together"
+                f"{name} needs a text, got {'an image' if images else 'tensors'}. Add "
+                "decoder_input_ids to tensors, or generate first and pass prompt and output "
+                "together"
             )
+    if images:
+        given = cast("list[Any]", text) if isinstance(text, list) else [text]
+        tensors = image_tensors(model, tokenizer, given)
+        return replace(prepare_tensors(model, None, tensors), single=not isinstance(text, list))
     return prepare_tensors(model, tokenizer, as_tensors(model, text))
 
 
@@ -83,14 +96,14 @@ def count_tokens(tokenizer: Any, text: str) -> int:
 def _prepare_texts(
     model: nn.Module,
     tokenizer: Any,
-    text: str | list[str] | tuple[str, ...],
+    text: object,
     text_target: str | list[str] | None,
     generate: Generate | None,
     *,
     truncate: bool,
 ) -> Inputs:
     """Return texts, and the targets or generated tokens, as the input of one forward pass."""
-    texts = [text] if isinstance(text, str) else list(text)
+    texts, one = split_texts(text)
     if not texts:
         raise InputError("expected at least one text, got an empty list")
     single = not isinstance(text_target, list | tuple | None)
@@ -115,7 +128,7 @@ def _prepare_texts(
         fields, sources = _batch(model, encoded)
         added, positions = _batch(model, decoder_texts)
         fields |= {f"decoder_{name}": tensor for name, tensor in added.items()}
-        return Inputs(_forward(model, fields), sources, positions, isinstance(text, str))
+        return Inputs(_forward(model, fields), sources, positions, one)
     if targets is not None:
         raise InputError(
             f"text_target needs an encoder-decoder, got {type(model).__name__}. Append it to "
@@ -123,7 +136,7 @@ def _prepare_texts(
         )
     if generate is not None:
         encoded = [generate_text(model, tokenizer, item, generate) for item in encoded]
-    return batch_texts(model, encoded, single=isinstance(text, str))
+    return batch_texts(model, encoded, single=one)
 
 
 def tokenize_text(

@@ -33,13 +33,13 @@ def batches(
     variants: Sequence[Variant],
     *,
     batch_size: int | None,
-    replacement: int = 0,
+    replacement: int | None = None,
     gradients: bool = False,
 ) -> Iterator[tuple[list[int], dict[str, Any]]]:
     """Yield batches: numbers of variants in rising order, and the arguments of the forward pass.
 
     The variants of a batch have one length, so there is no padding. `replacement` is the id at the
-    replaced positions.
+    replaced positions; None leaves the ids as they are.
     """
     kinds: dict[Any, list[int]] = {}
     of_input: dict[int, list[int]] = {}
@@ -89,7 +89,7 @@ def _limits(model: nn.Module, size: int | None, *, gradients: bool) -> tuple[int
 
 
 def _concatenate(
-    inputs: Sequence[SingleInput], variants: Sequence[Variant], replacement: int
+    inputs: Sequence[SingleInput], variants: Sequence[Variant], replacement: int | None
 ) -> dict[str, Any]:
     """Return the arguments of the forward pass for these variants."""
     import torch
@@ -105,7 +105,7 @@ def _concatenate(
         else:
             fields[name] = value
     places = [(row, place) for row, variant in enumerate(variants) for place in variant.replaced]
-    if places:
+    if places and replacement is not None:
         ids = fields[first.main]
         ids[tuple(torch.tensor(places).T.to(ids.device))] = replacement
     return fields

@@ -11,6 +11,9 @@ difference
     `p(t) − p(o)`, the probability of the target minus that of the other class. With more than two
     classes, the other class is the most probable one besides the target for the unchanged input;
     it stays the same for changed inputs.
+logit_difference
+    `z(t) − z(o)`, the logit of the target minus that of the other class: the logarithm of how many
+    times as probable the target is.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
 
 from attnflow.errors import InputError
-from attnflow.models.inputs import ModelInput, checked_model
+from attnflow.models.inputs import ModelInput, model_and_tokenizer
 from attnflow.models.scoring._passes import Logits
 from attnflow.models.scoring._single import SingleInput, single_inputs
 from attnflow.models.scoring._target import Classes, OneTarget, Target, targets_for
@@ -28,7 +31,10 @@ from attnflow.models.scoring._target import Classes, OneTarget, Target, targets_
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-Score: TypeAlias = Literal["probability", "log_probability", "logit", "difference"]
+Score: TypeAlias = Literal[
+    "probability", "log_probability", "logit", "difference", "logit_difference"
+]
+_COMPARING = ("difference", "logit_difference")  # scores of two classes
 T = TypeVar("T")
 
 
@@ -52,6 +58,7 @@ class Scorer:
     single: bool  # whether the caller passed one text
     score: Score
     targets: tuple[OneTarget, ...]
+    against: OneTarget = None  # the other class of a difference; None: the most probable other
 
     @classmethod
     def of(
@@ -62,16 +69,22 @@ class Scorer:
         score: object = "probability",
         target: Target = None,
         *,
+        against: OneTarget = None,
         position: int | None = None,
         truncate: bool = False,
     ) -> Scorer:
         """Return the scorer for what callers pass."""
-        model = checked_model(model)
+        model, tokenizer = model_and_tokenizer(model, tokenizer)
         inputs, single = single_inputs(model, tokenizer, text, position=position, truncate=truncate)
         for known in get_args(Score):
             if isinstance(score, str) and score == known:
+                if against is not None and known not in _COMPARING:
+                    raise InputError(
+                        f"against={against!r} needs a score of two classes, score='difference' or "
+                        f"score='logit_difference', got {known!r}"
+                    )
                 targets = targets_for(target, len(inputs))
-                return cls(model, tokenizer, inputs, single, known, targets)
+                return cls(model, tokenizer, inputs, single, known, targets, against)
         raise InputError(f"score: expected one of {', '.join(get_args(Score))}, got {score!r}")
 
     def one_or_all(self, results: list[T]) -> T | list[T]:
@@ -88,9 +101,16 @@ class Scorer:
         found: list[TargetScore] = []
         for row, number in zip(values, numbers, strict=True):
             given, item = self.targets[number], self.inputs[number]
-            target = int(row.argmax()) if given is None else classes.number(given)
+            target = int(row.argmax()) if given is None else _likeliest(classes, row, given)
             best: list[int] = row.topk(min(2, len(row))).indices.tolist()
             other = next((number for number in best if number != target), target)
+            if self.against is not None:
+                other = _likeliest(classes, row, self.against, "against")
+                if other == target:
+                    raise InputError(
+                        f"against: expected another answer than the target, got "
+                        f"{classes.name(other)!r} for both"
+                    )
             score = float(self._scored(row[None], [target], [other])[0])
             settings: dict[str, Any] = {
                 "score": self.score,
@@ -99,7 +119,7 @@ class Scorer:
                 "target_given": given is not None,
                 "input_score": score,
             }
-            if self.score == "difference":
+            if self.score in _COMPARING:
                 settings |= {"other": other, "other_name": classes.name(other)}
             if logits.per_position:
                 settings["decoder_position" if item.decodes else "position"] = item.position
@@ -128,6 +148,8 @@ class Scorer:
         rows = torch.arange(len(targets), device=values.device)
         if self.score == "logit":
             return values[rows, list(targets)]
+        if self.score == "logit_difference":
+            return values[rows, list(targets)] - values[rows, list(others)]
         if self.score == "log_probability":
             functional, independent = torch.nn.functional, independent_classes(self.model)
             log_p = functional.logsigmoid(values) if independent else values.log_softmax(dim=-1)
@@ -152,6 +174,12 @@ class Scorer:
                 "attnflow.importance.blank_out and the other functions there explain an output as "
                 "it is with score='logit'"
             )
+
+
+def _likeliest(classes: Classes, logits: Tensor, given: int | str, argument: str = "target") -> int:
+    """Return the number of a class or token, of several spellings the one of the largest logit."""
+    numbers = classes.numbers(given, argument)
+    return max(numbers, key=lambda number: float(logits[number]))
 
 
 def independent_classes(model: nn.Module) -> bool:

@@ -17,6 +17,7 @@ from attnflow.models.inputs import (
     forward_parameters,
     has_decoder,
     inner_tokenizer,
+    is_text,
     name_positions,
     prepare,
     takes_padding,
@@ -87,18 +88,18 @@ def single_inputs(
         for inputs in prepared
         for fields in split_batch(inputs)
     ]
-    return found, text.single if isinstance(text, Inputs) else isinstance(text, str)
+    return found, text.single if isinstance(text, Inputs) else is_text(text)
 
 
 def _prepared(
     model: nn.Module, tokenizer: Any, text: ModelInput, *, truncate: bool
 ) -> Iterator[Inputs]:
-    if not isinstance(text, list | tuple):
+    if not isinstance(text, list) or is_text(text):
         yield prepare(model, tokenizer, text, truncate=truncate)
         return
     size = _TEXTS_AT_ONCE if takes_padding(model) else 1
     for start in range(0, max(1, len(text)), size):
-        yield prepare(model, tokenizer, list(text[start : start + size]), truncate=truncate)
+        yield prepare(model, tokenizer, text[start : start + size], truncate=truncate)
 
 
 def split_batch(inputs: Inputs) -> Iterator[tuple[dict[str, Any], str, Positions]]:

@@ -74,6 +74,32 @@ class Classes:
             )
         return number
 
+    def numbers(self, target: int | str, argument: str = "target") -> list[int]:
+        """Return the number of a class or token, and of a word also that with a space before it.
+
+        "his" is the tokens "his" and " his", which begins a word inside a text, if there are both;
+        " his" is the second only.
+        """
+        spaced = self._after_space(target) if isinstance(target, str) else None
+        try:
+            found = self.number(target, argument)
+        except InputError:
+            if spaced is None:
+                raise
+            return [spaced]
+        return [found] if spaced in (None, found) else [found, spaced]
+
+    def _after_space(self, word: str) -> int | None:
+        """Return the token of a word with a space before it; None if there is no such token."""
+        if self.labels is not None or self.tokenizer is None or not word[:1].isalnum():
+            return None
+        number = self.tokenizer.get_vocab().get(f"▁{word}")  # as SentencePiece writes the space
+        if number is not None:
+            return int(number)
+        ids = cast("list[int]", self.tokenizer(f" {word}", add_special_tokens=False)["input_ids"])
+        known = len(ids) == 1 and ids[0] != getattr(self.tokenizer, "unk_token_id", None)
+        return ids[0] if known else None
+
     def _label(self, target: str, argument: str) -> int:
         if self.labels is None:
             raise InputError(

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack, ov
 
 from attnflow._internal import checks
 from attnflow.errors import InputError
-from attnflow.models._model import checked_model
+from attnflow.models._pipeline import model_and_tokenizer
 from attnflow.models.capture import capture_attention
-from attnflow.models.inputs import ModelInput, Several, prepare
+from attnflow.models.inputs import ModelInput, Several, Single, prepare
 from attnflow.models.segments._accumulate import RolloutAccumulator
 from attnflow.models.segments._columns import SEPARATOR, Segments, join_texts
 from attnflow.types import TokenAttention
@@ -45,7 +45,7 @@ class JoinSettings(_RolloutSettings):
 
 @overload
 def rollout_segments(
-    model: nn.Module, tokenizer: Any, text: str, **settings: Unpack[RolloutSettings]
+    model: nn.Module, tokenizer: Any, text: Single, **settings: Unpack[RolloutSettings]
 ) -> TokenAttention: ...
 @overload
 def rollout_segments(
@@ -62,7 +62,7 @@ def rollout_segments(
 def rollout_segments(
     model: nn.Module,
     tokenizer: Any,
-    text: ModelInput | Sequence[Texts],
+    text: ModelInput | Texts | Sequence[Texts],
     *,
     segments: Segments | Literal["texts"] = "tokens",
     text_target: str | list[str] | None = None,
@@ -115,7 +115,7 @@ def rollout_segments(
     >>> rollout_segments(model, None, {"input_ids": torch.tensor([[1, 2, 3, 4]])}, queries=0)
     [TokenAttention('rollout', layers=3, queries=1, tokens=4)]
     """
-    model = checked_model(model)
+    model, tokenizer = model_and_tokenizer(model, tokenizer)
     share = checks.as_float(residual, "residual")
     joined, checked, nested = _prompts(text, segments)
     inputs = prepare(model, tokenizer, joined, text_target=text_target, truncate=truncate)
@@ -133,7 +133,7 @@ def _prompts(text: Any, segments: Any) -> tuple[Any, list[Any], bool]:
         several, prompts = _texts(text)
         joined = [SEPARATOR.join(parts) for parts in prompts]
         return joined if several else joined[0], [join_texts(parts) for parts in prompts], True
-    nested = isinstance(text, list | tuple) and _is_nested(segments)
+    nested = isinstance(text, list) and _is_nested(segments)
     return text, list(segments) if nested else [segments], nested
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from attnflow import plot
+from attnflow._internal.display import token_names
+from attnflow._internal.sinks import Sinks
 from attnflow.errors import UnsupportedModelError
 from attnflow.importance import predict
 from attnflow.methods import flow, raw, rollout
@@ -80,7 +82,8 @@ def figure_1(model: nn.Module, tokenizer: Any) -> PaperFigure:
     plot.require_matplotlib()
     panel = _panel(model, tokenizer, SENTENCES[0])
     figure = _new_figure(*_GRAPHS)
-    _ = plot.compare(panel.attention, scale="layer", ax=list(figure.subplots(1, 3)))
+    axes = list(figure.subplots(1, 3))
+    _ = plot.compare(panel.attention, without=(), scale="layer", ax=axes)
     return PaperFigure(figure, (panel.prediction,))
 
 
@@ -114,7 +117,11 @@ def figure_3(model: nn.Module, tokenizer: Any) -> PaperFigure:
 
 
 def figure_4(
-    model: nn.Module, tokenizer: Any, sentences: Sequence[PronounSentence] = FIGURE_4
+    model: nn.Module,
+    tokenizer: Any,
+    sentences: Sequence[PronounSentence] = FIGURE_4,
+    *,
+    sinks: Sinks = "remove",
 ) -> PaperFigure:
     """Return Figure 4: the attention at the position of a pronoun, and the predicted pronoun.
 
@@ -124,27 +131,30 @@ def figure_4(
         A masked language model or a decoder, see `resolve`.
     sentences
         By default the paper's two. The title of each row is the input of the model.
+    sinks
+        As for `resolve`; the title and the line about the prediction name what is taken out.
     """
     plot.require_matplotlib()
-    resolved = [resolve(model, tokenizer, sentence) for sentence in sentences]
+    resolved = [resolve(model, tokenizer, sentence, sinks=sinks) for sentence in sentences]
     n_layers = len(resolved[0].scores[0].layers)
     height = min(_PRONOUN_FRAME + _PRONOUN_LAYER * n_layers, _PRONOUN_MAX)
     figure = _new_figure(_PRONOUN_WIDTH, len(resolved) * height)
     subfigures = figure.subfigures(len(resolved), 1, squeeze=False)[:, 0]
     predictions: list[str] = []
     for item, subfigure in zip(resolved, subfigures, strict=True):
+        left_out = f" (without {', '.join(item.without)})" if item.without else ""
         widths = plot.pronoun_widths(len(item.scores))
         axes = subfigure.subplots(1, len(widths), width_ratios=widths)
         _ = plot.pronoun(
             *item.scores,
             candidates=item.candidates,
             probabilities=item.probabilities,
-            title=item.text,
+            title=f"{item.text}{left_out}",
             ax=list(axes),
         )
         pronouns = ", ".join(f"{name} {p:.3g}" for name, p in item.probabilities.items())
-        best = f"most probable: {item.best!r} {item.best_probability:.3g}"
-        predictions.append(f"{item.text}: {pronouns}; {best}")
+        best = f"most probable: {token_names([item.best])[0]!r} {item.best_probability:.3g}"
+        predictions.append(f"{item.text}{left_out}: {pronouns}; {best}")
     return PaperFigure(figure, tuple(predictions))
 
 

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from attnflow._internal.sinks import Sinks, sinks_to_remove
+from attnflow._internal.words import align, group_tokens
 from attnflow.errors import InputError, UnsupportedModelError
 from attnflow.importance import predict_among
 from attnflow.methods import flow, raw, rollout
@@ -77,6 +79,8 @@ class PronounResolution:
     causal
         Whether the model predicts the pronoun as the next word. Rollout and flow are then
         corrected for the receptive field.
+    without
+        Words that are taken out of the scores as attention sinks.
     """
 
     text: str
@@ -86,9 +90,12 @@ class PronounResolution:
     best: str
     best_probability: float
     causal: bool
+    without: tuple[str, ...] = ()
 
 
-def resolve(model: nn.Module, tokenizer: Any, sentence: PronounSentence) -> PronounResolution:
+def resolve(
+    model: nn.Module, tokenizer: Any, sentence: PronounSentence, *, sinks: Sinks = "keep"
+) -> PronounResolution:
     """Return what a language model attends to at the position of a pronoun, and its prediction.
 
     Parameters
@@ -98,6 +105,8 @@ def resolve(model: nn.Module, tokenizer: Any, sentence: PronounSentence) -> Pron
         before the pronoun and which predicts the pronoun as the next word.
     sentence
         The sentence.
+    sinks
+        "remove" takes attention sinks out of the scores; a candidate is never taken out.
 
     Notes
     -----
@@ -123,24 +132,39 @@ def resolve(model: nn.Module, tokenizer: Any, sentence: PronounSentence) -> Pron
     causal = attention.causal and not masked
     scores = word_scores(attention, position, receptive_field=causal)
     words = scores[0].tokens
+    candidates = {word: word_positions(words, word, text) for word in sentence.candidates}
+    kept = {place for places in candidates.values() for place in places}
+    pieces = _pieces(attention, text)
+    found = sinks_to_remove(attention.sinks, attention.n_tokens, sinks)
+    removed = [token for token in found if pieces[token] not in kept]
+    if removed:
+        scores = word_scores(attention, position, receptive_field=causal, without=removed)
     return PronounResolution(
         text=text,
         scores=scores,
-        candidates={word: word_positions(words, word, text) for word in sentence.candidates},
+        candidates=candidates,
         probabilities={word: prediction.probabilities[word] for word in sentence.pronouns},
         best=prediction.label,
         best_probability=prediction.probabilities[prediction.label],
         causal=causal,
+        without=tuple(dict.fromkeys(words[pieces[token]] for token in removed)),
     )
 
 
+def _pieces(attention: Attention, text: str) -> dict[int, int]:
+    """Return the number of the word that each token belongs to."""
+    spans = None if attention.origin is None else attention.origin.spans
+    grouped = group_tokens(align(attention.tokens, text) if spans is None else spans, text)
+    return {piece: number for number, word in enumerate(grouped) for piece in word.pieces}
+
+
 def word_scores(
-    attention: Attention, position: int, *, receptive_field: bool
+    attention: Attention, position: int, *, receptive_field: bool, without: Sequence[int] = ()
 ) -> tuple[TokenAttention, TokenAttention, TokenAttention]:
     """Return raw attention, rollout and flow of a position over words; raw is never corrected."""
-    graph = attention.graph()
+    graph = attention.graph(without=without)
     return (
-        raw(attention, queries=position).to_words(),
+        raw(attention, queries=position, without=without).to_words(),
         rollout(graph, queries=position, receptive_field=receptive_field).to_words(),
         flow(graph, queries=position, receptive_field=receptive_field).to_words(),
     )

@@ -3,7 +3,7 @@
 Imported with the app only: pydantic comes with FastAPI.
 """
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -41,6 +41,9 @@ class ExplainRequest(BaseModel):
         description="Class or token that importance is computed for, by number or name; by default "
         "the model's prediction.",
     )
+    against: _Index | _Name | None = Field(
+        None, description="Another answer, for importance of the target against this one."
+    )
     position: _Index | None = Field(
         None,
         description="Position of the output to explain, if the model has one at every position; by "
@@ -48,8 +51,17 @@ class ExplainRequest(BaseModel):
     )
     replace: _Index | _Name | None = Field(
         None,
-        description="Replacement of a blanked-out token: unk, mask, pad or a token id; by default "
-        "the model's own blank, else unk.",
+        description="Replacement of a blanked-out token: unk, mask, pad, attention_mask, mean (the "
+        "mean embedding) or a token id; by default the model's own blank, else attention_mask for "
+        "a decoder, else unk.",
+    )
+    sinks: Literal["remove", "keep"] = Field(
+        default="remove", description="Whether attention sinks are taken out of the scores."
+    )
+    receptive_field: bool | None = Field(
+        None,
+        description="Whether rollout and flow of a decoder are divided by those of uniform "
+        "attention; by default they are.",
     )
     methods: list[Method] = Field(
         default=list(METHODS), min_length=1, description="How layers compose; by default all."
@@ -90,6 +102,9 @@ class ExplainResponse(BaseModel):
     )
     correlations: dict[str, dict[str, float | None]] = Field(
         description="Importance → method → Spearman's rank correlation; null where undefined."
+    )
+    without: list[int] = Field(
+        description="Positions of attention sinks that are taken out of the scores."
     )
     saturated: bool = Field(
         description="Whether every flow is at its ceiling, so that it does not depend on the query."

@@ -1,0 +1,116 @@
+"""Texts in the forms that callers have them: a text, a pair of texts, the messages of a chat."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias, cast
+
+from attnflow.errors import InputError
+from attnflow.models._model import explain_failure
+from attnflow.types import Span
+
+# Two texts that a model reads together, such as a question and a passage.
+Pair: TypeAlias = tuple[str, str]
+# Messages with a role and a content, for the chat template of a tokenizer.
+Chat: TypeAlias = "list[dict[str, str]]"
+OneText: TypeAlias = "str | Pair | Chat"
+
+
+@dataclass(frozen=True, slots=True)
+class TokenizerInput:
+    """What a tokenizer is called with."""
+
+    first: str
+    second: str | None = None
+    complete: bool = False  # whether the text has its special tokens already
+
+    @property
+    def text(self) -> str:
+        """The text that spans refer to: of a pair both texts, with a line break between them."""
+        return self.first if self.second is None else f"{self.first}\n{self.second}"
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The texts one by one."""
+        return (self.first,) if self.second is None else (self.first, self.second)
+
+    def shifted(self, spans: Sequence[Span], parts: Sequence[int | None]) -> list[Span]:
+        """Return spans in one of `parts` each as spans in `text`; None is a special token."""
+        starts = (0, len(self.first) + 1)
+        shifts = (0 if part is None else starts[part] for part in parts)
+        pairs = zip(spans, shifts, strict=True)
+        return [(start + shift, end + shift) for (start, end), shift in pairs]
+
+
+def split_texts(given: object) -> tuple[list[Any], bool]:
+    """Return the texts one by one, and whether it is one text, not a list of them.
+
+    A tuple is a pair of texts, and a list of mappings the messages of one chat.
+
+    >>> split_texts(["a", "b"]), split_texts(("a", "b"))
+    ((['a', 'b'], False), ([('a', 'b')], True))
+    """
+    if isinstance(given, tuple):
+        check_pair(cast("tuple[object, ...]", given))
+    if isinstance(given, list) and not is_chat(cast("object", given)):
+        return [*cast("list[Any]", given)], False
+    return [given], True
+
+
+def is_text(given: object) -> bool:
+    """Whether this is a text, a pair of texts, or the messages of a chat."""
+    return isinstance(given, str | tuple) or is_chat(given)
+
+
+def is_chat(given: object) -> bool:
+    """Whether these are the messages of a chat: a list of mappings."""
+    if not isinstance(given, list) or not given:
+        return False
+    return all(isinstance(message, Mapping) for message in cast("list[object]", given))
+
+
+def check_pair(given: tuple[object, ...]) -> None:
+    """Reject a tuple that is not a pair of texts, since it could be meant as several texts."""
+    if len(given) != 2 or not all(isinstance(part, str) for part in given):
+        kinds = ", ".join(type(part).__name__ for part in given[:5])
+        raise InputError(
+            f"expected a tuple of two texts, a sentence pair, got {len(given)} values ({kinds}). "
+            "Pass several texts as a list"
+        )
+
+
+def tokenizer_input(tokenizer: Any, given: object) -> TokenizerInput:
+    """Return a text, a pair of texts or a chat as what the tokenizer is called with."""
+    if isinstance(given, tuple):
+        check_pair(cast("tuple[object, ...]", given))
+        return TokenizerInput(*cast("Pair", given))
+    if is_chat(given):
+        return TokenizerInput(_chat_text(tokenizer, cast("Sequence[Any]", given)), complete=True)
+    if not isinstance(given, str):
+        raise InputError(
+            f"expected a text, a str, got {type(given).__name__}. For an image pass a PIL image "
+            "and the processor of the model; for audio, the output of its processor: attend(model, "
+            "None, processor(…, return_tensors='pt'))"
+        )
+    return TokenizerInput(given)
+
+
+def _chat_text(tokenizer: Any, messages: Sequence[Mapping[str, Any]]) -> str:
+    """Return the messages as the tokenizer's chat template writes them, up to the next answer."""
+    for number, message in enumerate(messages):
+        if not all(isinstance(message.get(name), str) for name in ("role", "content")):
+            raise InputError(
+                "expected messages such as {'role': 'user', 'content': 'Hello'}, got "
+                f"{dict(message)!r:.80} at index {number}"
+            )
+    if not getattr(tokenizer, "chat_template", None):
+        raise InputError(
+            "chat messages need a tokenizer with a chat template, and this one has none. Pass the "
+            "prompt as one text"
+        )
+    answers = messages[-1]["role"] != "assistant"
+    settings = {"tokenize": False, "add_generation_prompt": answers}
+    failed = "the chat template of the tokenizer does not take these messages"
+    with explain_failure(failed, "call its apply_chat_template"):
+        return str(tokenizer.apply_chat_template([dict(one) for one in messages], **settings))

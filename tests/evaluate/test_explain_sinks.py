@@ -1,0 +1,87 @@
+"""`explain` and attention sinks: taken out by default, kept on request, and said."""
+
+from typing import Any
+
+import pytest
+
+import attnflow as af
+from attnflow import models
+from attnflow.evaluate import explain, explanation_document
+from close_results import assert_close
+from sink_models import put_in_sinks
+
+TEXT = "The author talked to Sara about"
+METHODS: dict[str, Any] = {"raw": af.raw, "rollout": af.rollout, "flow": af.flow}
+
+
+@pytest.fixture
+def sunk(monkeypatch: pytest.MonkeyPatch) -> None:
+    put_in_sinks(monkeypatch, "attnflow.evaluate._explain", 0)
+
+
+@pytest.mark.usefixtures("sunk")
+def test_sinks_are_taken_out_and_said(small_gpt: models.Loaded) -> None:
+    found = explain(small_gpt.model, small_gpt.tokenizer, TEXT, receptive_field=False)
+    assert {sink.position for sink in found.attention.sinks} == {0}
+    assert found.without == (0,)
+    rows: Any = {"layers": [found.layer], "queries": [found.query]}
+    for name, method in METHODS.items():
+        expected = method(found.attention, without=[0], **rows)
+        assert_close(found.scores[name].scores, expected.scores)  # pyright: ignore[reportArgumentType]
+        assert found.scores[name].scores[0, 0, 0] == 0  # pyright: ignore[reportArgumentType]
+    caption = found._repr_html_().partition("</caption>")[0]
+    assert "without the attention sink 0 the" in caption.lower()
+    assert explanation_document(found, "gpt", small_gpt.tokenizer)["without"] == [0]
+
+
+@pytest.mark.usefixtures("sunk")
+def test_sinks_that_are_kept_give_the_papers_scores(small_gpt: models.Loaded) -> None:
+    papers: Any = {"sinks": "keep", "receptive_field": False}
+    found = explain(small_gpt.model, small_gpt.tokenizer, TEXT, **papers)
+    assert found.without == ()
+    rows: Any = {"layers": [found.layer], "queries": [found.query]}
+    for name, method in METHODS.items():
+        assert_close(found.scores[name].scores, method(found.attention, **rows).scores)  # pyright: ignore[reportArgumentType]
+    assert "without" not in found._repr_html_()
+
+
+@pytest.mark.usefixtures("sunk")
+def test_other_edges_are_not_changed(small_bert: models.Loaded) -> None:
+    found = explain(
+        small_bert.model, small_bert.tokenizer, "Mary saw John", position=1, edges="norms"
+    )
+    assert found.attention.sinks
+    assert found.without == ()
+
+
+def test_attention_without_sinks_is_the_papers(small_gpt: models.Loaded) -> None:
+    found = explain(small_gpt.model, small_gpt.tokenizer, TEXT)
+    assert found.attention.sinks == ()
+    assert found.without == ()
+
+
+def test_a_decoder_is_corrected_for_its_receptive_field(
+    small_gpt: models.Loaded, small_bert: models.Loaded
+) -> None:
+    found = explain(small_gpt.model, small_gpt.tokenizer, TEXT)
+    assert found.receptive_field
+    assert ", corrected for the receptive field</caption>" in found._repr_html_()
+    encoder = explain(small_bert.model, small_bert.tokenizer, "Mary saw John", position=1)
+    assert not encoder.receptive_field
+    rows: Any = {"layers": [found.layer], "queries": [found.query]}
+    for name in ("rollout", "flow"):
+        expected = METHODS[name](found.attention, receptive_field=True, **rows)
+        assert_close(found.scores[name].scores, expected.scores)
+    assert_close(found.scores["raw"].scores, af.raw(found.attention, **rows).scores)
+
+
+def test_settings_that_do_not_exist_are_refused(
+    small_gpt: models.Loaded, small_bert: models.Loaded
+) -> None:
+    wrong: Any = {"sinks": "hide"}
+    with pytest.raises(af.InputError, match='sinks must be "remove" or "keep", got \'hide\''):
+        _ = explain(small_gpt.model, small_gpt.tokenizer, TEXT, **wrong)
+    with pytest.raises(af.InputError, match="receptive_field=True is only for causal attention"):
+        _ = explain(
+            small_bert.model, small_bert.tokenizer, "Mary saw", position=1, receptive_field=True
+        )

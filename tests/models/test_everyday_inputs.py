@@ -1,0 +1,181 @@
+"""Inputs that people have: sentence pairs, chats, images and pipelines."""
+
+import copy
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from PIL import Image
+
+import attnflow as af
+from attnflow import models
+from attnflow.evaluate import explain
+from attnflow.importance import blank_out
+
+hf: Any = transformers
+PAIR = ("Mary saw John", "her house")
+
+
+def _alike(one: Any, other: Any) -> None:
+    assert one.tokens == other.tokens
+    np.testing.assert_allclose(one.weights, other.weights, rtol=0, atol=1e-6)
+
+
+# ---- pairs ----------------------------------------------------------------------------------
+
+
+def test_a_tuple_is_a_sentence_pair(small_bert: models.Loaded) -> None:
+    model, tokenizer = small_bert.model, small_bert.tokenizer
+    found: Any = af.attend(model, tokenizer, PAIR)
+    [ready] = af.attend(model, tokenizer, tokenizer(*PAIR, return_tensors="pt"))
+    _alike(found, ready)
+    assert found.origin.text == "Mary saw John\nher house"
+    spans = [span for span in found.origin.spans if span is not None]
+    pieces = [found.origin.text[slice(*span)] for span in spans]
+    assert pieces == ["Mary", "saw", "John", "her", "house"]
+    words = af.rollout(found).to_words().tokens
+    assert [word for word in words if not word.startswith("[")] == pieces
+
+
+def test_a_list_holds_several_pairs(small_bert: models.Loaded) -> None:
+    model, tokenizer = small_bert.model, small_bert.tokenizer
+    one: Any = af.attend(model, tokenizer, PAIR)
+    both = af.attend(model, tokenizer, [PAIR, ("the author", "his book")])
+    assert len(both) == 2
+    _alike(both[0], one)
+    assert len(blank_out(model, tokenizer, [PAIR, PAIR], position=1)) == 2
+
+
+def test_a_pair_is_one_text_of_importance_and_of_explain(small_bert: models.Loaded) -> None:
+    model, tokenizer = small_bert.model, small_bert.tokenizer
+    pair = ("Mary saw John", "at [MASK] house")
+    importance = blank_out(model, tokenizer, pair)
+    found = explain(model, tokenizer, pair, methods=["rollout"])
+    assert found.text == "Mary saw John\nat [MASK] house"
+    assert found.tokens == importance.tokens
+    assert found.tokens[found.query] == "[MASK]"
+    graph = af.edges.norms(model, tokenizer, pair)
+    assert isinstance(graph, af.AttentionGraph)
+
+
+@pytest.mark.parametrize("given", [("a", "b", "c"), ("a",), (), ("a", 3), ("a", None, None)])
+def test_another_tuple_is_an_error(small_bert: models.Loaded, given: Any) -> None:
+    model, tokenizer = small_bert.model, small_bert.tokenizer
+    for ask in (af.attend, blank_out, models.rollout_segments, af.edges.norms):
+        with pytest.raises(af.InputError, match=r"a sentence pair, got .* as a list"):
+            _ = ask(model, tokenizer, given)
+
+
+def test_both_texts_of_a_pair_have_words(small_bert: models.Loaded) -> None:
+    with pytest.raises(af.InputError, match="at least one word"):
+        _ = af.attend(small_bert.model, small_bert.tokenizer, ("Mary saw John", " "))
+
+
+# ---- chats ----------------------------------------------------------------------------------
+
+TEMPLATE = (
+    "{% for m in messages %}{{ m['role'] }} : {{ m['content'] }} {% endfor %}"
+    "{% if add_generation_prompt %}author :{% endif %}"
+)
+CHAT = [{"role": "john", "content": "Mary saw her house"}]
+
+
+@pytest.fixture
+def chatting(small_gpt: models.Loaded) -> models.Loaded:
+    tokenizer: Any = copy.deepcopy(small_gpt.tokenizer)
+    tokenizer.chat_template = TEMPLATE
+    return models.Loaded(small_gpt.model, tokenizer)
+
+
+def test_messages_are_what_the_chat_template_writes(chatting: models.Loaded) -> None:
+    model, tokenizer = chatting.model, chatting.tokenizer
+    found: Any = af.attend(model, tokenizer, CHAT)
+    assert found.origin.text == "john : Mary saw her house author :"
+    ids = tokenizer(found.origin.text, add_special_tokens=False, return_tensors="pt")["input_ids"]
+    [ready] = af.attend(model, tokenizer, ids)
+    _alike(found, ready)
+    answered = [*CHAT, {"role": "assistant", "content": "his book"}]
+    both = af.attend(model, tokenizer, [CHAT, answered])
+    _alike(both[0], found)
+    assert both[1].origin.text == "john : Mary saw her house assistant : his book "  # pyright: ignore[reportOptionalMemberAccess]
+    assert explain(model, tokenizer, CHAT, methods=["raw"]).text == found.origin.text
+
+
+def test_chats_that_cannot_be_written_are_errors(
+    chatting: models.Loaded, small_gpt: models.Loaded
+) -> None:
+    with pytest.raises(af.InputError, match="a chat template, and this one has none"):
+        _ = af.attend(small_gpt.model, small_gpt.tokenizer, CHAT)
+    wrong: Any = [{"role": "john"}]
+    with pytest.raises(af.InputError, match=r"expected messages such as .* got {'role': 'john'}"):
+        _ = af.attend(chatting.model, chatting.tokenizer, wrong)
+
+
+# ---- images ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def vit() -> Any:
+    _ = torch.manual_seed(0)
+    small = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
+    return hf.ViTModel(hf.ViTConfig(**small, intermediate_size=16, image_size=16, patch_size=4))
+
+
+class Processor:
+    """Does what the processors of transformers do, which may need torchvision."""
+
+    model_input_names = ("pixel_values",)
+
+    def __call__(self, images: list[Any], return_tensors: str) -> dict[str, torch.Tensor]:
+        assert return_tensors == "pt"
+        arrays = [np.asarray(image.resize((16, 16))) / 255 for image in images]
+        return {"pixel_values": torch.tensor(np.stack(arrays)).permute(0, 3, 1, 2).double()}
+
+
+IMAGE = Image.effect_noise((20, 30), 50)  # in shades of grey
+
+
+def test_an_image_goes_through_the_processor(vit: Any) -> None:
+    found: Any = af.attend(vit, Processor(), IMAGE)
+    pixels = Processor()([IMAGE.convert("RGB")], return_tensors="pt")["pixel_values"]
+    [ready] = af.attend(vit, None, {"pixel_values": pixels.float()})
+    _alike(found, ready)
+    assert found.origin.grid == af.Grid(4, 4, 1)
+    assert af.rollout(found, queries=0).to_grid().shape[-2:] == (4, 4)
+    both = af.attend(vit, Processor(), [IMAGE, IMAGE.rotate(90)])
+    assert len(both) == 2
+    _alike(both[0], found)
+
+
+@pytest.mark.parametrize("processor", [None, "tokenizer"])
+def test_an_image_needs_a_processor(vit: Any, small_bert: models.Loaded, processor: Any) -> None:
+    given = None if processor is None else small_bert.tokenizer
+    with pytest.raises(af.InputError, match="an image needs the image processor of the model"):
+        _ = af.attend(vit, given, IMAGE)
+
+
+# ---- pipelines ------------------------------------------------------------------------------
+
+
+def test_a_pipeline_is_a_model_with_its_tokenizer(small_bert: models.Loaded) -> None:
+    model, tokenizer = small_bert.model, small_bert.tokenizer
+    pipe = hf.pipeline("fill-mask", model=model, tokenizer=tokenizer, device="cpu")
+    text = "Mary saw [MASK] house"
+    _alike(af.attend(pipe, None, text), af.attend(model, tokenizer, text))
+    _alike(af.attend(pipe, tokenizer, text), af.attend(model, tokenizer, text))
+    importance = blank_out(pipe, None, text)
+    assert importance == blank_out(model, tokenizer, text)
+    found = explain(pipe, None, text, methods=["raw"], edges=["attention", "norms"])
+    assert found.importance["blank_out"] == importance
+    assert models.rollout_segments(pipe, None, text).tokens == importance.tokens
+
+
+def test_a_pipeline_of_images_has_its_processor(vit: Any) -> None:
+    class Pipeline:  # as transformers names it, which wants torchvision for images
+        model, tokenizer, image_processor = vit, None, Processor()
+
+    Pipeline.__module__ = "transformers.pipelines.base"
+    pipe: Any = Pipeline()
+    _alike(af.attend(pipe, None, IMAGE), af.attend(vit, Processor(), IMAGE))
