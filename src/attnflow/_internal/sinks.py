@@ -2,11 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from attnflow._internal.checks import Floats
 from attnflow._internal.display import token_names
+from attnflow.errors import InputError
+
+# What a view does with attention sinks.
+Sinks: TypeAlias = Literal["remove", "keep"]
+
+# Tokens that remain at least; scores of one token say nothing. Chosen.
+_LEAST_LEFT = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +56,23 @@ def sinks_of(
         Sink(numbers[layer], first + key, shares.item(layer, key))
         for layer, key in np.argwhere(shares > 0.5).tolist()
     )
+
+
+def sinks_to_remove(
+    sinks: Sequence[Sink], n_tokens: int, setting: object = "remove"
+) -> tuple[int, ...]:
+    """Return the positions that a view with the setting `sinks` takes out.
+
+    There are none with "keep", or if fewer than two of the tokens would be left.
+
+    >>> sinks_to_remove([Sink(1, 0, 0.6), Sink(2, 0, 0.8)], 5)
+    (0,)
+    """
+    if not isinstance(setting, str) or setting not in ("remove", "keep"):
+        raise InputError(f'sinks must be "remove" or "keep", got {setting!r}')
+    positions = tuple(sorted({sink.position for sink in sinks}))
+    enough = n_tokens - len(positions) >= _LEAST_LEFT
+    return positions if setting == "remove" and enough else ()
 
 
 def describe_sinks(sinks: Sequence[Sink], tokens: Sequence[str]) -> str:
