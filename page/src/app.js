@@ -40,7 +40,11 @@ const progressBar = byId("bar", HTMLProgressElement);
 const progressText = byId("step", HTMLSpanElement);
 const statusText = byId("status", HTMLParagraphElement);
 const errorText = byId("error", HTMLParagraphElement);
+const aboutText = byId("about", HTMLParagraphElement);
 const resultSection = byId("result", HTMLElement);
+
+/** Name → one line about a model, and a text to begin with. @type {Map<string, { about?: string, example?: string }>} */
+const models = new Map();
 
 /** @type {AbortController | null} of the request that is running */
 let current = null;
@@ -230,6 +234,26 @@ function submit(event) {
   void run(request);
 }
 
+/** Show one line about the chosen model. */
+function showAbout() {
+  aboutText.textContent = models.get(modelSelect.value)?.about ?? "";
+}
+
+/** Show the line about another model; an example that nobody changed is replaced by that of the model. */
+function chooseModel() {
+  const { example } = models.get(modelSelect.value) ?? {};
+  if (example && [...models.values()].some((model) => model.example === textInput.value)) textInput.value = example;
+  showAbout();
+}
+
+/** Explain the example of the chosen model; its link is that of the page without one. */
+function runExample() {
+  const text = models.get(modelSelect.value)?.example;
+  if (!text || textInput.value) return; // someone was faster
+  textInput.value = text;
+  void run({ text, model: modelSelect.value, edges: edgesSelect.value, view: "" });
+}
+
 /** Show the content of the link: at the start, after going back, and when a link is pasted. */
 function followLink() {
   const { edges, ...link } = readLink();
@@ -237,6 +261,7 @@ function followLink() {
   textInput.value = request.text;
   if (request.model) select(modelSelect, request.model);
   select(edgesSelect, request.edges);
+  showAbout();
   if (request.text === "") {
     // Without a message: the user left the request.
     const left = current;
@@ -247,6 +272,8 @@ function followLink() {
     announce("");
     errorText.textContent = "";
     document.title = "attnflow";
+    // A link with an empty text is an empty form.
+    if (location.hash.length <= 1) runExample();
   } else if (shown && !current && isShown(request)) {
     shown.view.show(request.view);
   } else void run(request);
@@ -270,18 +297,24 @@ async function start() {
   textInput.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) submit(event);
   });
+  modelSelect.addEventListener("change", chooseModel);
   addEventListener("popstate", followLink);
   try {
     const response = await network(fetch("/api/models"));
     if (!response.ok) throw new Error(await errorOf(response));
-    const { models, edges } = await response.json();
-    for (const { name } of models) modelSelect.add(new Option(name, name));
+    const { models: served, edges } = await response.json();
+    for (const { name, about, example } of served) {
+      modelSelect.add(new Option(name, name));
+      models.set(name, { about, example });
+    }
     for (const name of edges) edgesSelect.add(new Option(edgesName(name), name));
   } catch (error) {
     showError(error instanceof Error ? error.message : String(error));
     return;
   }
+  showAbout();
   if (location.hash.length > 1) followLink();
+  else runExample();
 }
 
 void start();

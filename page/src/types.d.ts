@@ -1,7 +1,7 @@
 /** Types that several modules share. */
 
 export type Method = "raw" | "rollout" | "flow";
-export type ViewName = "graph" | "heatmap" | "text" | "table";
+export type ViewName = "grid" | "graph" | "heatmap" | "text" | "table";
 /** Matrices are flat, row after row. */
 export type Vector = Float64Array;
 export type Matrix = Float32Array;
@@ -29,8 +29,13 @@ export interface EncodedScores {
 /** The part of the document that depends on what the edges weigh. */
 export interface EdgesData {
   edges: string | null;
-  attention: { mean: EncodedArray; heads: EncodedArray | null; residual: number } | null;
+  /** Positions that receive most of the attention, and a sentence about them. */
+  sinks: number[];
+  sinks_note: string | null;
+  attention: { mean: EncodedArray; heads: EncodedArray | null; n_heads: number | null; residual: number } | null;
   graph: EncodedArray[] | null;
+  /** The residual that the layers of the graph contain, (1 − r) W + r I, if that is known. */
+  graph_residual: number | null;
   scores: EncodedScores[];
 }
 
@@ -48,6 +53,12 @@ export interface PageData extends EdgesData {
   tokens: string[];
   sizes: number[];
   names: string[][] | null;
+  layer_names: string[] | null;
+  causal: boolean;
+  /** The number of positions at the end that the model generated. */
+  generated: number;
+  grid: { rows: number; columns: number; prefix: number } | null;
+  keep_sinks: boolean;
   words: { names: string[]; pieces: number[][] } | null;
   spans: ([number, number] | null)[] | null;
   other_edges: EdgesData[];
@@ -61,6 +72,8 @@ export interface PageData extends EdgesData {
 export interface Settings {
   head: number;
   residual: number;
+  /** Whether attention sinks stay in the graph. */
+  keepSinks: boolean;
 }
 
 /** What the user has chosen; links carry it. */
@@ -75,6 +88,8 @@ export interface State extends Settings {
   query: number;
   /** Whether rows are normalized to sum to one. */
   normal: boolean;
+  /** Whether scores are corrected for the receptive field. */
+  field: boolean;
   words: boolean;
   pin: { layer: number; position: number } | null;
   /** The token of a pinned pair. */
@@ -126,10 +141,15 @@ export interface Edge {
   value: number;
 }
 
-/** The edges to draw, weakest first; `omitted` edges carry `omittedShare` of the total weight. */
+/**
+ * The edges to draw, weakest first; `omitted` edges carry `omittedShare` of the total weight.
+ *
+ * `max` is the end of the scale, which some edges may exceed.
+ */
 export interface TopEdges {
   edges: Edge[];
   max: number;
+  exceeds: boolean;
   omitted: number;
   omittedShare: number;
 }
@@ -226,14 +246,34 @@ export interface Scene {
 
 export type Layout = ReturnType<typeof import("./draw/layout.js").panelLayout>;
 
-/** The scene of one method, its layout and the notes under it. */
-export interface Picture {
-  scene: Scene;
-  layout: Layout;
-  notes: string[];
-  /** The strongest edge or cell, and how opaque edges are. */
+/** What panels need of a layout: where a node is, and which node is at a point. */
+export interface NodeLayout {
+  width: number;
+  height: number;
+  column: number;
+  cells: boolean;
+  x: (layer: number, node: number) => number;
+  nodeAt: (x: number, y: number) => NodeRef | null;
+}
+
+/** The ends of a line. */
+export type Ends = [x1: number, y1: number, x2: number, y2: number];
+
+/** A color scale; `exceeds` tells whether some edges or cells are above its end. */
+export interface Scale {
   max: number;
+  exceeds: boolean;
+}
+
+/** The scene of one method, its layout and the notes under it. */
+export interface Picture extends Scale {
+  scene: Scene;
+  layout: NodeLayout;
+  notes: string[];
+  /** How opaque edges are. */
   ink: number;
+  /** The edges of the cut of a pair. */
+  cutLines: Ends[];
   /** What the numbers of the edges are. */
   unit: string;
 }
@@ -243,4 +283,6 @@ export interface TextPiece {
   text: string;
   node: number | null;
   apart?: boolean;
+  /** Whether the model generated it. */
+  generated?: boolean;
 }

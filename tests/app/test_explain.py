@@ -110,6 +110,8 @@ def test_the_first_model_is_the_default(client: Client, verb_number: Loaded) -> 
     assert app.post("/api/explain", json={"text": TEXT, "model": "two"}).json()["model"] == "two"
     listed = app.get("/api/models").json()
     assert [each["name"] for each in listed["models"]] == ["one", "two"]
+    assert [each["example"] for each in listed["models"]] == ["the key to the cabinets"] * 2
+    assert all("predicts singular or plural" in each["about"] for each in listed["models"])
     assert listed["edges"] == list(EDGES)
 
 

@@ -8,6 +8,8 @@ import pytest
 from attnflow import paper
 
 TEXT = "the keys to the cabinet"
+# A link with an empty text: the app opens without its example.
+EMPTY = "/#text="
 HOSTILE = "the keys </script><img src=x onerror=alert(1)> 'and' \"more\" & so on"
 
 
@@ -59,7 +61,7 @@ def tab(browser: Any) -> Generator[Tab]:
 
 
 def test_a_sentence_typed_is_a_picture(served: Any, tab: Tab) -> None:
-    tab.page.goto(served().address)
+    tab.page.goto(served().address + EMPTY)
     tab.ask(TEXT)
     result = tab.shown()
     result.get_by_text("Attention rollout").first.wait_for()
@@ -69,8 +71,19 @@ def test_a_sentence_typed_is_a_picture(served: Any, tab: Tab) -> None:
     assert result.locator("svg, canvas").count() >= 3
 
 
-def test_enter_explains_and_shift_enter_does_not(served: Any, tab: Tab) -> None:
+def test_the_app_opens_with_an_example_and_a_line_about_the_model(served: Any, tab: Tab) -> None:
     tab.page.goto(served().address)
+    result = tab.shown()
+    assert "the key to the cabinets" in result.inner_text()
+    assert tab.page.input_value("#text") == "the key to the cabinets"
+    about = tab.page.locator("#about").inner_text()
+    assert about.startswith("VerbNumberModel, 6 layers, 8 heads")
+    assert about.endswith("predicts singular or plural")
+    assert tab.page.evaluate("location.hash") == ""
+
+
+def test_enter_explains_and_shift_enter_does_not(served: Any, tab: Tab) -> None:
+    tab.page.goto(served().address + EMPTY)
     tab.page.locator("#model option").first.wait_for(state="attached")
     tab.page.keyboard.type("the keys")  # the box has the focus from the beginning
     tab.page.keyboard.press("Shift+Enter")
@@ -83,7 +96,7 @@ def test_enter_explains_and_shift_enter_does_not(served: Any, tab: Tab) -> None:
 
 def test_the_link_carries_text_model_and_view(served: Any, tab: Tab, browser: Any) -> None:
     server = served({"one": paper.load(), "two": paper.load()})
-    tab.page.goto(server.address)
+    tab.page.goto(server.address + EMPTY)
     tab.page.select_option("#model", "two")
     tab.ask(TEXT)
     result = tab.shown()
@@ -105,7 +118,7 @@ def test_the_link_carries_text_model_and_view(served: Any, tab: Tab, browser: An
 
 def test_the_link_can_be_copied(served: Any, tab: Tab) -> None:
     tab.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    tab.page.goto(served().address)
+    tab.page.goto(served().address + EMPTY)
     tab.ask(TEXT)
     tab.shown().get_by_text("Heat map").click()
     tab.shown().get_by_role("button", name="Copy link").click()
@@ -115,7 +128,7 @@ def test_the_link_can_be_copied(served: Any, tab: Tab) -> None:
 
 
 def test_going_back_shows_what_was_there(served: Any, tab: Tab) -> None:
-    tab.page.goto(served().address)
+    tab.page.goto(served().address + EMPTY)
     tab.ask(TEXT)
     _ = tab.shown()
     first = tab.picture()
@@ -134,7 +147,7 @@ def test_a_slow_model_shows_progress_and_can_be_cancelled(
     served: Any, gated: Any, tab: Tab
 ) -> None:
     server = served({"slow": gated.loaded})
-    tab.page.goto(server.address)
+    tab.page.goto(server.address + EMPTY)
     gated.free = 1  # the pass of attention and prediction; blank-out waits
     tab.ask(TEXT)
     tab.page.locator("#bar").wait_for()
@@ -152,7 +165,7 @@ def test_a_slow_model_shows_progress_and_can_be_cancelled(
 
 def test_another_question_takes_the_place_of_the_first(served: Any, gated: Any, tab: Tab) -> None:
     server = served({"slow": gated.loaded, "quick": paper.load()})
-    tab.page.goto(server.address)
+    tab.page.goto(server.address + EMPTY)
     tab.ask(TEXT)
     tab.page.locator("#cancel").wait_for()
     (job,) = server.jobs._all
@@ -164,7 +177,7 @@ def test_another_question_takes_the_place_of_the_first(served: Any, gated: Any, 
 
 
 def test_what_is_wrong_is_said_in_plain_words(served: Any, tab: Tab) -> None:
-    tab.page.goto(served(characters=20).address)
+    tab.page.goto(served(characters=20).address + EMPTY)
     tab.page.click("#explain")
     assert tab.complaint() == "The text is empty; type a sentence."
     tab.ask("a text of more than twenty characters")
@@ -180,7 +193,7 @@ def test_what_is_wrong_is_said_in_plain_words(served: Any, tab: Tab) -> None:
 
 def test_an_app_that_is_gone_is_said_to_be_gone(served: Any, tab: Tab) -> None:
     server = served()
-    tab.page.goto(server.address)
+    tab.page.goto(server.address + EMPTY)
     tab.page.locator("#model option").first.wait_for(state="attached")
     tab.context.set_offline(True)
     tab.ask(TEXT)
@@ -197,7 +210,7 @@ def test_a_link_to_a_model_that_is_not_here(served: Any, tab: Tab) -> None:
 
 @pytest.mark.parametrize("text", [HOSTILE, "<b>bold</b> keys", "the keys ${alert(1)} {{title}}"])
 def test_a_hostile_text_is_a_text(served: Any, tab: Tab, text: str) -> None:
-    tab.page.goto(served().address)
+    tab.page.goto(served().address + EMPTY)
     tab.ask(text)
     result = tab.shown()
     assert tab.page.locator("img").count() == 0
@@ -219,7 +232,7 @@ def test_a_hostile_link_shows_no_more_than_its_text(served: Any, tab: Tab) -> No
 
 
 def test_pictures_and_numbers_can_be_saved_under_the_policy(served: Any, tab: Tab) -> None:
-    tab.page.goto(served().address)
+    tab.page.goto(served().address + EMPTY)
     tab.ask(TEXT)
     result = tab.shown()
     for name in ("SVG", "PNG", "CSV"):
@@ -231,7 +244,7 @@ def test_pictures_and_numbers_can_be_saved_under_the_policy(served: Any, tab: Ta
 def test_dark_and_narrow(served: Any, browser: Any) -> None:
     opened = Tab(browser, color_scheme="dark")
     opened.page.set_viewport_size({"width": 360, "height": 740})
-    opened.page.goto(served().address)
+    opened.page.goto(served().address + EMPTY)
     opened.ask(TEXT)
     _ = opened.shown()
     ground = opened.page.evaluate("getComputedStyle(document.body).backgroundColor")
@@ -243,7 +256,7 @@ def test_dark_and_narrow(served: Any, browser: Any) -> None:
 
 
 def test_everything_has_a_name_for_screen_readers(served: Any, tab: Tab) -> None:
-    tab.page.goto(served().address)
+    tab.page.goto(served().address + EMPTY)
     for role, name in [
         ("textbox", "Text"),
         ("combobox", "Model"),

@@ -45,7 +45,7 @@ def test_svg_is_a_complete_picture_with_the_tokens(view: Any, attention: Any, sh
     assert {"svg", "text"} <= set(svg["names"]) <= {"svg", "g", "line", "circle", "rect", "text"}
     texts = svg["texts"]
     assert {"Raw attention", "Attention rollout", "Attention flow"} <= set(texts)
-    assert "Layer 2, position 0 [CLS] · residual 0.5" in texts
+    assert "edges: attention · mean of 3 heads · residual 0.5 · no sinks" in " ".join(texts)
     assert texts.count("table") == 3  # the last token, once a panel
 
 
@@ -58,7 +58,8 @@ def test_svg_carries_the_notes_under_the_panels(view: Any, shown: str) -> None:
     together = " ".join(svg["texts"])
     assert [note for note in said if note not in together] == []
     # Wrapped: a note has more lines than one, and none is wider than a panel.
-    assert not any(len(text) > 100 for text in svg["texts"])
+    notes = [text for text in svg["texts"] if not text.startswith("Layer 6, position 0")]
+    assert not any(len(text) > 100 for text in notes)
 
 
 def test_a_figure_is_as_high_as_its_notes(view: Any) -> None:
@@ -157,7 +158,7 @@ def test_a_copied_link_opens_the_same_view(view: Any, attention: Any) -> None:
 )
 def test_a_link_that_fits_nothing_breaks_nothing(view: Any, attention: Any, state: str) -> None:
     seen = view(attention, state=state)
-    assert seen.caption().startswith("Layer 4, position 0 [CLS] · residual 0.5")
+    assert seen.caption().startswith("Layer 4, position 0 [CLS] · raw, rollout, flow")
     assert seen.panel("flow").is_visible()
 
 

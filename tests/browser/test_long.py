@@ -19,11 +19,11 @@ def long() -> af.Attention:
 @pytest.fixture(scope="module")
 def html(long: af.Attention) -> str:
     # Without heads, as the page has it that holds the mean alone.
-    return to_html(long, heads="mean")
+    return to_html(long, heads="mean", sinks="keep")
 
 
 def test_a_hover_highlights_the_edges_of_a_node(view: Any, html: str) -> None:
-    seen = view(html)
+    seen = view(html, state="view=graph")
     before = seen.notes("raw")
     seen.panel("raw").locator(".inner").hover(position={"x": 500, "y": 120})
     seen.settled()
@@ -32,8 +32,15 @@ def test_a_hover_highlights_the_edges_of_a_node(view: Any, html: str) -> None:
     assert not seen.caption().startswith("Layer 12, position 0 ")
 
 
-def test_weak_edges_are_left_out_and_counted(view: Any, html: str) -> None:
+def test_a_long_text_opens_as_text_and_draws_no_graph(view: Any, html: str) -> None:
     seen = view(html)
+    assert seen.panel("rollout").locator(".token").count() == 512
+    assert not seen.panel("rollout").locator("canvas").is_visible()
+    assert seen.state() == ""
+
+
+def test_weak_edges_are_left_out_and_counted(view: Any, html: str) -> None:
+    seen = view(html, state="view=graph")
     assert seen.panel("raw").locator("canvas").count() == 1
     note = seen.notes("raw")
     assert "weakest edges are not drawn; they carry" in note
@@ -41,18 +48,18 @@ def test_weak_edges_are_left_out_and_counted(view: Any, html: str) -> None:
 
 
 def test_panels_out_of_sight_are_drawn_when_they_come_into_sight(view: Any, html: str) -> None:
-    seen = view(html)
+    seen = view(html, state="view=graph")
     seen.panel("flow").scroll_into_view_if_needed()
     seen.panel("flow").locator("canvas").wait_for()
     drawn = """(canvas) => canvas.getContext("2d")
         .getImageData(0, 0, canvas.width, canvas.height).data.some((byte) => byte > 0)"""
     seen.settled()
     assert seen.panel("flow").locator("canvas").evaluate(drawn)
-    assert "position 0 only" in seen.notes("flow")
+    assert "Only solved positions are drawn" in seen.notes("flow")
 
 
 def test_zoom_makes_space_for_labels_and_scrolls(view: Any, html: str) -> None:
-    seen = view(html)
+    seen = view(html, state="view=graph")
     scroller = seen.panel("raw").locator(".scroller")
     assert scroller.evaluate("(e) => e.scrollWidth <= e.clientWidth")
     for _ in range(3):
@@ -70,8 +77,8 @@ def test_zoom_makes_space_for_labels_and_scrolls(view: Any, html: str) -> None:
 def test_numbers_of_a_long_text_are_those_of_python(
     view: Any, html: str, long: af.Attention
 ) -> None:
-    seen = view(html, state="layer=9&query=300")
-    expected = af.rollout(long, layers=9, queries=300).scores[0, 0]
+    seen = view(html, state="layer=9")
+    expected = af.rollout(long, layers=9, queries=0).scores[0, 0]
     assert np.allclose(seen.column("Attention rollout"), expected, rtol=0, atol=1e-4)
 
 

@@ -76,18 +76,32 @@ def test_maximum_flows_have_their_certificates(modules: Any, family: Any, certif
         sent = [np.where(np.isinf(w), -1.0, w).ravel().tolist() for w in graph.layers]
         found = modules.evaluate(
             """async ([layers, sizes, source, sink]) => {
-                const { maxFlow, maxFlowValue } = await import("/compute/maxflow.js");
+                const { maxFlow, flowLimit, flowRow } = await import("/compute/maxflow.js");
+                const { networkSteps } = await import("/compute/network.js");
+                const finish = (steps) => {
+                    for (;;) {
+                        const { done, value } = steps.next();
+                        if (done) return value;
+                    }
+                };
                 const bound = (weight) => (weight < 0 ? Infinity : weight);
                 const capacities = layers.map((layer) => Float64Array.from(layer, bound));
                 const pair = maxFlow(capacities, sizes, source, sink);
                 const lists = (arrays) => arrays.map((each) => [...each]);
-                const alone = maxFlowValue(capacities, sizes, source, sink);
-                return { ...pair, flows: lists(pair.flows), cut: lists(pair.cut), alone };
+                const limit = flowLimit(capacities, sizes, source);
+                const network = finish(networkSteps(capacities, sizes, limit));
+                const row = [...finish(flowRow(network, capacities, source))];
+                return { ...pair, flows: lists(pair.flows), cut: lists(pair.cut), row };
             }""",
             [sent, list(graph.sizes), source, sink],
         )
         expected = af.max_flow(graph, source=(graph.n_layers, source), sink=sink)
-        assert np.isclose(found["alone"], expected.value, rtol=1e-9, atol=1e-12)
+        together = af.flow(graph, layers=graph.n_layers, queries=source).scores[0, 0]
+        row = np.array(found["row"])
+        bound = np.isinf(together)
+        assert np.array_equal(np.isinf(row), bound)
+        # All sinks share one unit of capacity, which the most that leaves the source limits.
+        assert np.allclose(row[~bound], together[~bound], rtol=1e-9, atol=1e-9)
         if expected.value == np.inf:
             assert found["value"] == np.inf
             continue
@@ -176,7 +190,7 @@ def test_edges_that_are_left_out_are_counted_as_numpy_counts_them(
     tokens = [f"##t{at}" if at % 4 == 1 else f"t{at}" for at in range(size)]
     text = "".join(token[2:] if token[:2] == "##" else f" {token}" for token in tokens).strip()
     weights = random_attention(4, 1, size, causal=True, tokens=tokens).weights
-    data = page_data(af.Attention(weights, tokens, origin=af.Origin(text=text)))
+    data = page_data(af.Attention(weights, tokens, origin=af.Origin(text=text)), sinks="keep")
     found = modules.evaluate(
         """async ([data, words, layer, position]) => {
             const { Scores } = await import("/compute/scores.js");

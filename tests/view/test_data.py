@@ -22,8 +22,9 @@ Decoded = Callable[[dict[str, Any]], NDArray[np.float64]]
 TOKENS = ["[CLS]", "the", "key", "##s"]
 ORIGIN = af.Origin(spans=(None, (0, 3), (4, 7), (7, 8)), text="the keys")
 FIELDS = [
-    "version", "title", "text", "spans", "words", "tokens", "sizes", "names", "causal",
-    "edges", "attention", "graph", "scores", "other_edges", "importance", "prediction", "layer",
+    "version", "title", "text", "spans", "words", "tokens", "sizes", "names", "layer_names",
+    "causal", "generated", "grid", "keep_sinks", "edges", "sinks", "sinks_note", "attention",
+    "graph", "graph_residual", "scores", "other_edges", "importance", "prediction", "layer",
     "query",
 ]  # fmt: skip
 
@@ -78,6 +79,57 @@ def test_flow_is_that_of_the_library(attention: af.Attention, decoded: Decoded) 
     assert scores["saturated"] == list(expected.saturated)
     assert scores["flat"] == expected.flat.tolist()
     assert scores["settings"] == dict(expected.settings)
+
+
+def test_flow_is_without_sinks_unless_they_are_kept(decoded: Decoded) -> None:
+    weights = random_attention(3, 2, 4, seed=1).weights / 4
+    weights[..., 0] += 0.75
+    sunk = af.Attention(weights, TOKENS)
+    document = page_data(sunk)
+    assert (document["sinks"], document["keep_sinks"]) == ([0], False)
+    assert document["sinks_note"].startswith("'[CLS]' (position 0) receives")
+    for kept, settings in ((document, {"without": 0}), (page_data(sunk, sinks="keep"), {})):
+        expected = af.flow(sunk, **settings).scores
+        assert np.array_equal(decoded(kept["scores"][0]["values"]), expected.astype(np.float32))
+    assert page_data(sunk, sinks="keep")["keep_sinks"] is True
+    mean = np.stack(sunk.graph(residual=0).layers)  # the page can put them back
+    assert np.abs(decoded(document["attention"]["mean"]) - mean).max() <= 1 / 65535
+
+
+def test_nothing_is_taken_out_where_nothing_would_remain() -> None:
+    weights = [[[[0.0, 1.0], [0.0, 1.0]]], [[[1.0, 0.0], [1.0, 0.0]]]]
+    attention = af.Attention(weights)
+    assert {sink.position for sink in attention.sinks} == {0, 1}
+    assert page_data(attention)["sinks"] == []
+
+
+def test_generated_text_opens_where_its_first_token_was_written() -> None:
+    weights = random_attention(2, 1, 6, causal=True).weights
+    tokens, origin = [*"abcdef"], af.Origin(generated=2)
+    attention = af.Attention(weights, tokens, causal=True, origin=origin)
+    shown: Any
+    for shown in (attention, attention.graph(), af.rollout(attention)):
+        document = page_data(shown)
+        assert (document["generated"], document["query"]) == (2, 3)
+    assert page_data(af.Attention(weights, tokens, causal=True))["query"] == 5
+
+
+def test_layers_of_an_encoder_decoder_are_named(
+    encoder_decoder: af.EncoderDecoderAttention,
+) -> None:
+    names = [
+        "input", "encoder 1", "encoder 2", "decoder 1 self", "decoder 1 cross", "decoder 2 self",
+        "decoder 2 cross",
+    ]  # fmt: skip
+    assert page_data(encoder_decoder)["layer_names"] == names
+    assert page_data(af.rollout(encoder_decoder))["layer_names"] == names
+
+
+def test_patches_of_an_image_are_a_grid() -> None:
+    origin = af.Origin(grid=af.Grid(rows=2, columns=3, prefix=1))
+    weights = random_attention(2, 1, 7).weights
+    grid = page_data(af.Attention(weights, origin=origin))["grid"]
+    assert grid == {"rows": 2, "columns": 3, "prefix": 1}
 
 
 def test_words_of_the_page_give_the_scores_of_words(
@@ -141,8 +193,10 @@ def test_an_encoder_decoder_is_a_graph_with_unbounded_edges(
     assert np.isinf(decoded(document["graph"][0])).any()
     assert document["tokens"] == [*encoder_decoder.tokens]
     assert document["query"] == 7  # the last of the target
+    assert document["graph_residual"] == graph.settings["residual"]
     (scores,) = document["scores"]
-    assert np.array_equal(decoded(scores["values"]), af.flow(graph).scores.astype(np.float32))
+    expected = af.flow(encoder_decoder, without=document["sinks"]).scores
+    assert np.array_equal(decoded(scores["values"]), expected.astype(np.float32))
 
 
 def test_a_graph_of_layers_of_different_sizes_names_its_nodes(decoded: Decoded) -> None:
@@ -379,6 +433,7 @@ def _scores(attention: af.Attention) -> af.TokenAttention:
         (lambda a: a, {"flow_queries": [-1]}, "got -1"),
         (lambda a: a, {"flow_queries": [1, 1]}, "1, 1"),
         (lambda a: a, {"heads": True}, "heads: expected 'all', 'mean' or None, got True"),
+        (lambda a: a, {"sinks": "hide"}, "sinks must be \"remove\" or \"keep\", got 'hide'"),
         (lambda a: a.graph(), {"heads": "all"}, "a graph, scores or a mean"),
         (_scores, {"heads": "all"}, "a graph, scores or a mean"),
         (lambda a: a, {"title": " "}, "title must be a non-empty str.* got ' '"),

@@ -19,4 +19,4 @@ export function setBounded(map, key, value, limit) {
 }
 
 /** @type {(settings: Settings) => string} */
-export const settingsKey = ({ head, residual }) => `${head} ${residual}`;
+export const settingsKey = ({ head, residual, keepSinks }) => `${head} ${residual} ${Boolean(keepSinks)}`;

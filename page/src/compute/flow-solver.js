@@ -3,33 +3,40 @@
 /** @import { Settings, SolvedPair, Vector } from "../types.js" */
 
 import { setBounded, settingsKey } from "./cache.js";
-import { maxFlow, maxFlowValue } from "./maxflow.js";
+import { flowLimit, flowRow, maxFlow } from "./maxflow.js";
+import { networkSteps } from "./network.js";
 
-/** Edges times tokens up to which a row is solved; chosen: about a second, in slices. */
-const ROW_LIMIT = 2e6;
-/** The same for all rows, which the overview needs; chosen: a few seconds. */
+/** Edges up to which flow is solved: 512 tokens of 30 layers. Chosen: a row of 12 layers takes about five seconds. */
+const MAX_EDGES = 8e6;
+/** Edges times tokens times positions up to which all rows are solved, for the overview; chosen: a few seconds. */
 const ALL_LIMIT = 1.5e7;
-/** Edges up to which one pair is solved; chosen: about a second. */
-const PAIR_LIMIT = 8e5;
-/** Cached pairs, and cached settings with all their rows; chosen: what a person goes back to. */
+/** Cached pairs, and cached settings with all their rows; chosen: what a person goes back to. A pair of many edges
+ * takes 50 MB and more, so that there is one. */
 const CACHED_PAIRS = 4;
+const MANY_EDGES = 1e6;
 const CACHED_SETTINGS = 8;
 
 export class FlowSolver {
-  /** @param {import("./edges.js").Edges} edges @param {import("./scheduler.js").Scheduler} scheduler */
-  constructor(edges, scheduler) {
+  /**
+   * @param {import("./edges.js").Edges} edges
+   * @param {import("./scheduler.js").Scheduler} scheduler
+   * @param {string} [name] of these edges among those that share the scheduler
+   */
+  constructor(edges, scheduler, name = "") {
     this.edges = edges;
+    this.name = name;
     this.scheduler = scheduler;
     /** @type {Map<string, Map<string, Vector>>} settings → node → row */
     this.rows = new Map();
     /** @type {Map<string, SolvedPair>} */
     this.pairs = new Map();
+    /** @type {{ key: string, capacities: Vector[], network: import("./network.js").Network } | null} the last one */
+    this.last = null;
     /** The number of rows solved so far. */
     this.solved = 0;
-    const cost = edges.count * edges.sizes[0];
     const sources = edges.sizes.slice(1).reduce((sum, size) => sum + size, 0);
-    this.canSolveRows = cost <= ROW_LIMIT;
-    this.canSolveAll = this.canSolveRows && cost * sources <= ALL_LIMIT;
+    this.canSolve = edges.count <= MAX_EDGES;
+    this.canSolveAll = this.canSolve && edges.count * edges.sizes[0] * sources <= ALL_LIMIT;
   }
 
   /** Return the flow from a node to all tokens, or null while it is being solved.
@@ -37,8 +44,9 @@ export class FlowSolver {
   row(layer, node, settings) {
     const cached = this.cachedRow(layer, node, settings);
     if (cached) return cached;
-    const key = `${layer} ${node} ${settingsKey(settings)}`;
-    this.scheduler.request(key, () => this.solveRow(layer, node, settings));
+    const key = `${this.name} ${layer} ${node} ${settingsKey(settings)}`;
+    // The first step of a long one would delay the picture that asks for it.
+    this.scheduler.request(key, () => this.solveRow(layer, node, settings), this.edges.count > MANY_EDGES);
     return this.cachedRow(layer, node, settings);
   }
 
@@ -49,21 +57,41 @@ export class FlowSolver {
 
   /** @type {(layer: number, node: number, settings: Settings) => Generator<void, void>} */
   *solveRow(layer, node, settings) {
-    const sizes = this.edges.sizes.slice(0, layer + 1);
-    const capacities = this.edges.capacities(layer, settings);
-    const row = new Float64Array(sizes[0]);
-    for (let sink = 0; sink < row.length; sink++) {
-      row[sink] = maxFlowValue(capacities, sizes, node, sink);
-      yield;
-    }
+    const { capacities, network } = yield* this.network(layer, node, settings);
+    const row = yield* flowRow(network, capacities, node);
     const key = settingsKey(settings);
     setBounded(this.rows, key, this.rows.get(key) ?? new Map(), CACHED_SETTINGS).set(`${layer} ${node}`, row);
     this.solved++;
   }
 
+  /** Return the network below a layer; the last one is kept, for the other nodes of this layer.
+   * @type {(layer: number, node: number, settings: Settings) =>
+   *   Generator<void, { capacities: Vector[], network: import("./network.js").Network }>} */
+  *network(layer, node, settings) {
+    const sizes = this.edges.sizes.slice(0, layer + 1);
+    const known = `${layer} ${settingsKey(settings)}`;
+    /** @type {Vector[]} */
+    let capacities = [];
+    if (this.last?.key.startsWith(`${known} `)) capacities = this.last.capacities;
+    else {
+      for (const matrix of this.edges.capacityLayers(layer, settings)) {
+        capacities.push(matrix);
+        yield;
+      }
+    }
+    const limit = flowLimit(capacities, sizes, node);
+    // Nodes of attention send one each, but for rounding, so that one network serves all of them.
+    const exponent = Math.ceil(Math.log2(limit) - 0.01);
+    const key = `${known} ${exponent}`;
+    if (this.last?.key === key) return this.last;
+    const network = yield* networkSteps(capacities, sizes, 2 ** exponent);
+    this.last = { key, capacities, network };
+    return this.last;
+  }
+
   /** Solve many rows, given as [layer, node]. @type {(nodes: [number, number][], settings: Settings) => void} */
   requestRows(nodes, settings) {
-    this.scheduler.request(`all ${settingsKey(settings)}`, () => this.solveRows(nodes, settings));
+    this.scheduler.request(`${this.name} all ${settingsKey(settings)}`, () => this.solveRows(nodes, settings));
   }
 
   /** @type {(nodes: [number, number][], settings: Settings) => Generator<void, void>} */
@@ -76,12 +104,13 @@ export class FlowSolver {
   /** Return flow and cut of one pair; null where the graph is too large.
    * @type {(layer: number, node: number, sink: number, settings: Settings) => SolvedPair | null} */
   pair(layer, node, sink, settings) {
-    if (this.edges.count > PAIR_LIMIT) return null;
+    if (!this.canSolve) return null;
     const key = `${layer} ${node} ${sink} ${settingsKey(settings)}`;
     const cached = this.pairs.get(key);
     if (cached) return cached;
-    const capacities = this.edges.capacities(layer, settings);
+    const capacities = [...this.edges.capacityLayers(layer, settings)];
     const solved = maxFlow(capacities, this.edges.sizes.slice(0, layer + 1), node, sink);
-    return setBounded(this.pairs, key, { ...solved, capacities }, CACHED_PAIRS);
+    const kept = this.edges.count > MANY_EDGES ? 1 : CACHED_PAIRS;
+    return setBounded(this.pairs, key, { ...solved, capacities }, kept);
   }
 }

@@ -42,17 +42,17 @@ export function nodeEdges(scores, method, level, at, layer, settings, floor) {
 }
 
 /** @type {(edges: Edges, level: Level, at: NodeRef, positions: number[], settings: Settings) => Block[]} */
-function rawEdges(edges, level, { layer, node }, positions, { head }) {
+function rawEdges(edges, level, { layer, node }, positions, settings) {
   /** @type {Block[]} */
   const blocks = [];
   if (layer > 0) {
     const columns = edges.sizes[layer - 1];
-    const W = edges.weights(layer, head);
+    const W = edges.rawWeights(layer, settings);
     const rows = positions.map((position) => W.subarray(position * columns, (position + 1) * columns));
     blocks.push(level.block(blockOfRows(layer, layer - 1, columns, rows, positions)));
   }
   if (layer < edges.layers) {
-    const column = columnSum(edges.weights(layer + 1, head), edges.sizes[layer], positions);
+    const column = columnSum(edges.rawWeights(layer + 1, settings), edges.sizes[layer], positions);
     blocks.push(columnBlock(level, layer + 1, layer, node, column));
   }
   return blocks;

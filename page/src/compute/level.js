@@ -29,6 +29,33 @@ export class Level {
     return this.data.names ? this.data.names[layer] : this.data.tokens;
   }
 
+  /** Return the name of a layer, as "layer 3" or "encoder 3". @type {(layer: number) => string} */
+  layerName(layer) {
+    return this.data.layer_names?.[layer] ?? `layer ${layer}`;
+  }
+
+  /** The number of nodes at the end that the model generated. */
+  get generated() {
+    const { generated, tokens } = this.data;
+    if (!this.pieces) return generated;
+    return this.pieces.filter((pieces) => pieces[0] >= tokens.length - generated).length;
+  }
+
+  /** Return the position whose output is the first token of a node, or null if the model did not generate it.
+   * @type {(node: number) => number | null} */
+  writer(node) {
+    const { generated, tokens } = this.data;
+    const [first] = this.positions(node);
+    return generated && first >= tokens.length - generated ? first - 1 : null;
+  }
+
+  /** Return the token that a position wrote, or null. @type {(position: number) => number | null} */
+  written(position) {
+    const { generated, tokens } = this.data;
+    const next = position + 1;
+    return generated && next < tokens.length && next >= tokens.length - generated ? next : null;
+  }
+
   /** @type {(layer: number, node: number) => string} */
   label(layer, node) {
     return this.names(layer)[node] ?? String(node);
@@ -86,5 +113,5 @@ export class Level {
 
 /** Return whether words are known and every layer has the nodes of the tokens. @type {(data: PageData) => boolean} */
 export function hasWords(data) {
-  return Boolean(data.words) && data.sizes.every((size) => size === data.tokens.length) && !data.names;
+  return Boolean(data.words) && !data.grid && data.sizes.every((size) => size === data.tokens.length) && !data.names;
 }

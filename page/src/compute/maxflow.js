@@ -1,29 +1,16 @@
 /**
- * The maximum flow of one pair in a layered graph, with the minimum cut that proves it.
+ * The maximum flow of pairs in a layered graph, with the minimum cut that proves it.
  *
- * Dinic's algorithm: levels by breadth-first search over edges with residual capacity, then augmenting
- * paths level by level until none is left. Capacities are scaled to integers held in float64, at most
- * 2^52 for what can flow at all, so that sums are exact and flow and cut are equal or they are not.
+ * Dinic's algorithm: distances to the sink by breadth-first search over edges with something left, then
+ * augmenting paths along them until none is left.
  *
  * E. A. Dinic (1970), Soviet Math. Doklady 11.
  */
 
 /** @import { PairFlow, Vector } from "../types.js" */
+/** @import { Network } from "./network.js" */
 
-/**
- * @typedef {object} Network
- * @property {number[]} sizes nodes of each layer
- * @property {number} source node of the top layer
- * @property {number} sink node of layer 0
- * @property {number} top
- * @property {number} unit capacity of one integer unit
- * @property {Vector[]} remaining residual capacities downwards, in units
- * @property {Vector[]} flow in units
- * @property {Int32Array[]} level distance from the source; −1: unreachable, −2: dead end
- * @property {Int32Array[]} next the next edge to try at each node
- * @property {number} value of the flow, in units
- * @property {number} bound on it by the edges at source and sink
- */
+import { columnSums, distancesToSink, networkSteps, nodesBetween, reset, rowSum, sourceSide } from "./network.js";
 
 /**
  * Compute the maximum flow from node `source` of the top layer to node `sink` of layer 0.
@@ -33,24 +20,62 @@
  * @type {(capacities: Vector[], sizes: number[], source: number, sink: number) => PairFlow}
  */
 export function maxFlow(capacities, sizes, source, sink) {
-  const network = createNetwork(capacities, sizes, source, sink);
-  if (network === null) return unboundedFlow(capacities, sizes);
-  while (assignLevels(network) && augment(network));
-  const cut = network.level.map((levels) => Uint8Array.from(levels, (level) => (level >= 0 ? 1 : 0)));
-  const flows = network.flow.map((flow) => flow.map((units) => units * network.unit));
-  return { value: network.value * network.unit, flows, cut, cutValue: cutCapacity(capacities, sizes, cut) };
+  if (unboundedTokens(capacities, sizes, source).has(sink)) return unboundedFlow(capacities, sizes);
+  const inflow = columnSums(capacities[0], sizes[0])[sink];
+  const network = finish(networkSteps(capacities, sizes, flowLimit(capacities, sizes, source, inflow)));
+  const value = solve(network, source, sink, Infinity);
+  const cut = sourceSide(network, source);
+  const flows = network.capacity.map((full, layer) =>
+    full.map((units, edge) => (units - network.remaining[layer][edge]) * network.unit),
+  );
+  return { value: value * network.unit, flows, cut, cutValue: cutCapacity(capacities, sizes, cut) };
 }
 
 /**
- * Compute the value only; stops when it equals the bound at source or sink, which needs no cut.
+ * Compute the values of the flows from one source to all nodes of layer 0; yields after every one.
  *
- * @type {(capacities: Vector[], sizes: number[], source: number, sink: number) => number}
+ * A search ends where the value equals what source or sink allow, which needs no cut. `network` may be
+ * shared by many calls, also interrupted ones: it is as new whenever this yields.
+ *
+ * @type {(network: Network, capacities: Vector[], source: number) => Generator<void, Vector>}
  */
-export function maxFlowValue(capacities, sizes, source, sink) {
-  const network = createNetwork(capacities, sizes, source, sink);
-  if (network === null) return Infinity;
-  while (network.value < network.bound && assignLevels(network) && augment(network));
-  return network.value * network.unit;
+export function* flowRow(network, capacities, source) {
+  const { sizes, top, unit, inflow } = network;
+  const row = new Float64Array(sizes[0]);
+  const unbounded = unboundedTokens(capacities, sizes, source);
+  const outflow = rowSum(network.capacity[top - 1], source, sizes[top - 1]);
+  for (let sink = 0; sink < row.length; sink++) {
+    if (unbounded.has(sink)) row[sink] = Infinity;
+    else row[sink] = solve(network, source, sink, Math.min(outflow, inflow[sink])) * unit;
+    reset(network);
+    yield;
+  }
+  return row;
+}
+
+/** Return an upper bound of the flows from a source. @type {(capacities: Vector[], sizes: number[],
+ * source: number, inflow?: number) => number} */
+export function flowLimit(capacities, sizes, source, inflow = Infinity) {
+  const top = sizes.length - 1;
+  const outflow = rowSum(capacities[top - 1], source, sizes[top - 1]);
+  const limit = Math.min(outflow, inflow);
+  if (limit < Infinity) return limit || 1;
+  let finite = 0;
+  for (const layer of capacities) for (const capacity of layer) if (capacity < Infinity) finite += capacity;
+  return finite || 1;
+}
+
+/**
+ * Run a generator to its end.
+ *
+ * @template T
+ * @param {Generator<void, T>} steps
+ */
+function finish(steps) {
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done) return value;
+  }
 }
 
 /** Sum the capacities of the edges that leave the source's side.
@@ -68,48 +93,9 @@ function cutCapacity(capacities, sizes, cut) {
   return sum;
 }
 
-/** Scale the capacities to integers; null if a path of unbounded edges exists.
- * @type {(capacities: Vector[], sizes: number[], source: number, sink: number) => Network | null} */
-function createNetwork(capacities, sizes, source, sink) {
-  const top = sizes.length - 1;
-  if (hasUnboundedPath(capacities, sizes, source, sink)) return null;
-  const outflow = rowSum(capacities[top - 1], source, sizes[top - 1]);
-  const inflow = columnSum(capacities[0], sink, sizes[0]);
-  let finite = 0;
-  for (const layer of capacities) for (const c of layer) if (c < Infinity) finite += c;
-  const limit = Math.min(outflow, inflow, finite) || 1;
-  // No minimum cut has an edge above the total flow, so larger capacities count as twice that.
-  const unit = 2 ** (Math.ceil(Math.log2(limit)) - 51);
-  const remaining = capacities.map((layer) => layer.map((c) => Math.round(Math.min(c, 2 * limit) / unit)));
-  return {
-    sizes,
-    source,
-    sink,
-    top,
-    unit,
-    remaining,
-    flow: remaining.map((layer) => new Float64Array(layer.length)),
-    level: sizes.map((size) => new Int32Array(size)),
-    next: sizes.map((size) => new Int32Array(size)),
-    value: 0,
-    bound: Math.min(rowSum(remaining[top - 1], source, sizes[top - 1]), columnSum(remaining[0], sink, sizes[0])),
-  };
-}
-
-/** @type {(matrix: Vector, row: number, columns: number) => number} */
-function rowSum(matrix, row, columns) {
-  return matrix.subarray(row * columns, (row + 1) * columns).reduce((sum, value) => sum + value, 0);
-}
-
-/** @type {(matrix: Vector, column: number, columns: number) => number} */
-function columnSum(matrix, column, columns) {
-  let sum = 0;
-  for (let at = column; at < matrix.length; at += columns) sum += matrix[at];
-  return sum;
-}
-
-/** @type {(capacities: Vector[], sizes: number[], source: number, sink: number) => boolean} */
-function hasUnboundedPath(capacities, sizes, source, sink) {
+/** Return the nodes of layer 0 to which a path of unbounded edges leads.
+ * @type {(capacities: Vector[], sizes: number[], source: number) => Set<number>} */
+function unboundedTokens(capacities, sizes, source) {
   let reachable = new Set([source]);
   for (let layer = sizes.length - 2; layer >= 0; layer--) {
     /** @type {Set<number>} */
@@ -121,7 +107,7 @@ function hasUnboundedPath(capacities, sizes, source, sink) {
     }
     reachable = below;
   }
-  return reachable.has(sink);
+  return reachable;
 }
 
 /** @type {(capacities: Vector[], sizes: number[]) => PairFlow} */
@@ -134,69 +120,65 @@ function unboundedFlow(capacities, sizes) {
   };
 }
 
-/** Number all nodes by their distance from the source; return whether the sink is reachable.
- * @type {(network: Network) => boolean} */
-function assignLevels({ sizes, source, sink, top, remaining, flow, level, next }) {
-  for (const levels of level) levels.fill(-1);
-  for (const edges of next) edges.fill(0);
-  level[top][source] = 0;
-  let front = [[top, source]];
-  for (let distance = 1; front.length; distance++) {
-    /** @type {number[][]} */
-    const found = [];
-    /** @type {(layer: number, node: number) => void} */
-    const visit = (layer, node) => {
-      if (level[layer][node] >= 0) return;
-      level[layer][node] = distance;
-      found.push([layer, node]);
-    };
-    for (const [layer, node] of front) {
-      const below = layer > 0 ? sizes[layer - 1] : 0;
-      for (let k = 0; k < below; k++) if (remaining[layer - 1][node * below + k] > 0) visit(layer - 1, k);
-      // Only the source sends from the top, and it takes nothing back.
-      if (layer >= top - 1) continue;
-      for (let i = 0; i < sizes[layer + 1]; i++) if (flow[layer][i * sizes[layer] + node] > 0) visit(layer + 1, i);
-    }
-    front = found;
+/** Return the value of a maximum flow in units; the search ends at `bound`.
+ * @type {(network: Network, source: number, sink: number, bound: number) => number} */
+function solve(network, source, sink, bound) {
+  let value = 0;
+  while (value < bound && distancesToSink(network, source, sink)) {
+    const pushed = augment(network, source, sink);
+    if (!pushed) break;
+    value += pushed;
   }
-  return level[0][sink] >= 0;
+  return value;
 }
 
-/** Push along shortest augmenting paths until none is left; return whether the flow grew.
- * @type {(network: Network) => boolean} */
-function augment(network) {
-  const before = network.value;
+/** Push along shortest augmenting paths until none is left; return by how much the flow grew.
+ * @type {(network: Network, source: number, sink: number) => number} */
+function augment(network, source, sink) {
+  let pushed = 0;
   const layers = [network.top];
-  const nodes = [network.source];
+  const nodes = [source];
   while (layers.length) {
     const last = layers.length - 1;
-    if (layers[last] === 0 && nodes[last] === network.sink) {
-      layers.length = nodes.length = pushPath(network, layers, nodes) + 1;
-    } else if (!extendPath(network, layers, nodes)) {
+    if (layers[last] === 0) {
+      const { units, step } = pushPath(network, layers, nodes);
+      pushed += units;
+      layers.length = nodes.length = step + 1;
+    } else if (!extendPath(network, layers, nodes, source, sink)) {
       network.level[layers[last]][nodes[last]] = -2;
       layers.pop();
       nodes.pop();
     }
   }
-  return network.value > before;
+  return pushed;
 }
 
-/** Extend the path by an edge to the next level; return false at a dead end.
- * @type {(network: Network, layers: number[], nodes: number[]) => boolean} */
-function extendPath({ sizes, top, remaining, flow, level, next }, layers, nodes) {
+/** Extend the path by an edge to a node that is nearer to the sink; return false at a dead end.
+ * @type {(network: Network, layers: number[], nodes: number[], source: number, sink: number) => boolean} */
+function extendPath(network, layers, nodes, source, sink) {
+  const { sizes, top, capacity, remaining, level, next } = network;
   const layer = layers[layers.length - 1];
   const node = nodes[nodes.length - 1];
-  const target = level[layer][node] + 1;
-  const below = layer > 0 ? sizes[layer - 1] : 0;
-  const above = layer < top - 1 ? sizes[layer + 1] : 0;
-  for (let edge = next[layer][node]; edge < below + above; edge++) {
-    const down = edge < below;
-    const [to, other] = down ? [layer - 1, edge] : [layer + 1, edge - below];
-    if (level[to][other] !== target) continue;
-    const units = down ? remaining[layer - 1][node * below + edge] : flow[layer][other * sizes[layer] + node];
-    if (units <= 0) continue;
+  const target = level[layer][node] - 1;
+  // Edges are tried in order: first those down, then those up. The only way from layer 1 down is the sink.
+  const [first, last] = layer === 1 ? [sink, sink] : nodesBetween(network, layer - 1, source, sink);
+  const below = sizes[layer - 1];
+  let edge = Math.max(next[layer][node], first);
+  for (; edge <= last; edge++) {
+    if (level[layer - 1][edge] !== target || remaining[layer - 1][node * below + edge] <= 0) continue;
     next[layer][node] = edge;
-    layers.push(to);
+    layers.push(layer - 1);
+    nodes.push(edge);
+    return true;
+  }
+  edge = Math.max(edge, below);
+  const above = layer < top - 1 ? sizes[layer + 1] : 0;
+  for (; edge < below + above; edge++) {
+    const other = edge - below;
+    const at = other * sizes[layer] + node;
+    if (level[layer + 1][other] !== target || capacity[layer][at] <= remaining[layer][at]) continue;
+    next[layer][node] = edge;
+    layers.push(layer + 1);
     nodes.push(other);
     return true;
   }
@@ -204,29 +186,24 @@ function extendPath({ sizes, top, remaining, flow, level, next }, layers, nodes)
   return false;
 }
 
-/** Push as much as the path takes; return the step whose edge is full.
- * @type {(network: Network, layers: number[], nodes: number[]) => number} */
-function pushPath(network, layers, nodes) {
-  const { sizes, remaining, flow } = network;
-  /** @type {(step: number) => [boolean, number, number]} */
-  const edgeAt = (step) => {
-    const down = layers[step + 1] < layers[step];
-    const layer = down ? layers[step] : layers[step + 1];
-    const [above, below] = down ? [nodes[step], nodes[step + 1]] : [nodes[step + 1], nodes[step]];
-    return [down, layer - 1, above * sizes[layer - 1] + below];
-  };
-  let units = Infinity;
-  let narrowest = 0;
+/** Push as much as the path takes; return how much, and the step whose edge is full.
+ * @type {(network: Network, layers: number[], nodes: number[]) => { units: number, step: number }} */
+function pushPath({ sizes, capacity, remaining, used }, layers, nodes) {
+  const edges = [];
+  let [units, narrowest] = [Infinity, 0];
   for (let step = 0; step < layers.length - 1; step++) {
-    const [down, layer, edge] = edgeAt(step);
-    const free = down ? remaining[layer][edge] : flow[layer][edge];
+    const down = layers[step + 1] < layers[step];
+    const layer = Math.min(layers[step], layers[step + 1]);
+    const edge = down ? nodes[step] * sizes[layer] + nodes[step + 1] : nodes[step + 1] * sizes[layer] + nodes[step];
+    edges.push(edge);
+    const free = down ? remaining[layer][edge] : capacity[layer][edge] - remaining[layer][edge];
     if (free < units) [units, narrowest] = [free, step];
   }
-  for (let step = 0; step < layers.length - 1; step++) {
-    const [down, layer, edge] = edgeAt(step);
-    remaining[layer][edge] -= down ? units : -units;
-    flow[layer][edge] += down ? units : -units;
+  for (let step = 0; step < edges.length; step++) {
+    const down = layers[step + 1] < layers[step];
+    const layer = Math.min(layers[step], layers[step + 1]);
+    if (remaining[layer][edges[step]] === capacity[layer][edges[step]]) used[layer].push(edges[step]);
+    remaining[layer][edges[step]] -= down ? units : -units;
   }
-  network.value += units;
-  return narrowest;
+  return { units, step: narrowest };
 }

@@ -13,12 +13,13 @@ import { edgeContributions, layerTimesVector, maxFinite, rowOfProduct, vectorTim
 
 /** Propagate `start` from `layer` down to the input; index m holds start · R(layer → m).
  * @type {(edges: Edges, layer: number, start: Vector, settings: Settings) => Vector[]} */
-export function propagateDown(edges, layer, start, { head, residual }) {
+export function propagateDown(edges, layer, start, settings) {
+  const { head, residual } = settings;
   /** @type {Vector[]} */
   const vectors = [];
   vectors[layer] = start;
   for (let at = layer; at >= 1; at--) {
-    const W = edges.weights(at, at === layer ? head : -1);
+    const W = edges.weights(at, settings, at === layer ? head : -1);
     vectors[at - 1] = vectorTimesLayer(vectors[at], W, edges.sizes[at - 1], residual);
   }
   return vectors;
@@ -40,9 +41,9 @@ export function contributionsBelow(edges, layer, vectors, settings, floor) {
   for (let at = layer; at >= 1; at--) {
     const x = vectors[at];
     const head = at === layer ? settings.head : -1;
-    const W = edges.weights(at, head);
+    const W = edges.weights(at, settings, head);
     /** @type {Block["count"]} */
-    const count = (pieces) => countActive(x, edges.degrees(at, { head, residual }, pieces).below, pieces);
+    const count = (pieces) => countActive(x, edges.degrees(at, { ...settings, head }, pieces).below, pieces);
     blocks.push(
       makeBlock(at, edges.sizes[at - 1], x, count, (row, out) =>
         edgeContributions(W, row, x[row], null, residual, out),
@@ -59,20 +60,22 @@ export function contributionsBelow(edges, layer, vectors, settings, floor) {
  *
  * @type {(edges: Edges, layer: number, start: Vector, settings: Settings, floor: number, single?: number) => Block[]}
  */
-export function contributionsAbove(edges, layer, start, { residual }, floor, single) {
+export function contributionsAbove(edges, layer, start, settings, floor, single) {
+  const averaged = { ...settings, head: -1 };
+  const { residual } = settings;
   const makeBlock = blockMaker(floor);
   /** @type {Block[]} */
   const blocks = [];
   let above = start;
   for (let at = layer + 1; at <= edges.layers; at++) {
-    const W = edges.weights(at);
+    const W = edges.weights(at, averaged);
     const below = above;
     above = layerTimesVector(W, below, edges.sizes[at], residual);
     if (single !== undefined && at === layer + 1) {
       blocks.push({ from: at, to: layer, columns: 1, firstColumn: single, values: Float32Array.from(above) });
     } else {
       /** @type {Block["count"]} */
-      const count = (pieces) => countActive(below, edges.degrees(at, { head: -1, residual }, pieces).above, pieces);
+      const count = (pieces) => countActive(below, edges.degrees(at, averaged, pieces).above, pieces);
       blocks.push(
         makeBlock(at, below.length, above, count, (row, out) => edgeContributions(W, row, 1, below, residual, out)),
       );
@@ -152,7 +155,7 @@ export class RolloutMatrices {
   /** @type {(layer: number, head: number) => Generator<void, Matrix>} */
   *product(layer, head) {
     const { sizes } = this.edges;
-    const W = this.edges.weights(layer, head);
+    const W = this.edges.weights(layer, this.settings, head);
     const inner = sizes[layer - 1];
     const below = layer > 1 ? this.averaged[layer - 1] : identity(inner);
     const product = new Float32Array(sizes[layer] * sizes[0]);

@@ -1,10 +1,15 @@
 /** Long computations in short time slices, so that the page stays responsive. */
 
+import { setBounded } from "./cache.js";
+
 /** Milliseconds of a slice; chosen: half a frame, and a little more for a new request. */
 const SLICE = 8;
 const FIRST_SLICE = 12;
 /** Milliseconds between two updates of unfinished work; chosen: progress is visible. */
 const UPDATE_INTERVAL = 300;
+/** Tasks that wait; chosen: the rows of a heat map, and not all that a pointer passed. Dropped ones are requested
+ * again when they are next shown. */
+const MAX_TASKS = 64;
 /** Milliseconds that work waits after a pointer event; chosen: some frames. */
 const PAUSE = 100;
 
@@ -32,14 +37,14 @@ export class Scheduler {
     this.pausedUntil = performance.now() + PAUSE;
   }
 
-  /** Run a task: now if it is short, else in slices. A known key moves to the front.
-   * @type {(key: string, create: () => Task) => void} */
-  request(key, create) {
+  /** Run a task: now if it is short and not `later`, else in slices. A known key moves to the front.
+   * @type {(key: string, create: () => Task, later?: boolean) => void} */
+  request(key, create, later = false) {
     const known = this.tasks.get(key);
     this.tasks.delete(key);
     const task = known ?? create();
-    if (!known && this.started && runFor(task, FIRST_SLICE)) return;
-    this.tasks.set(key, task);
+    if (!known && !later && this.started && runFor(task, FIRST_SLICE)) return;
+    setBounded(this.tasks, key, task, MAX_TASKS);
     this.schedule();
   }
 

@@ -2,7 +2,7 @@
  * Scores of the three methods: computed here, read from the document, or solved on request.
  *
  * Raw attention and rollout are computed if the document has attention or a graph. Flow is read from
- * the document, and solved for other settings where the graph is small.
+ * the document, and solved for other positions and settings.
  */
 
 /** @import { Block, EncodedScores, Method, PageData, Settings, Vector } from "../types.js" */
@@ -11,6 +11,7 @@ import { setBounded, settingsKey } from "./cache.js";
 import { decodeArray } from "./decode.js";
 import { blockOfRows, Edges } from "./edges.js";
 import { FlowSolver } from "./flow-solver.js";
+import { ReceptiveField } from "./receptive-field.js";
 import { indicator, propagateDown, RolloutMatrices } from "./rollout.js";
 
 /** @type {Method[]} */
@@ -36,6 +37,7 @@ export class Scores {
     this.scheduler = scheduler;
     this.edges = data.attention || data.graph ? new Edges(data) : null;
     this.solver = this.edges && new FlowSolver(this.edges, scheduler);
+    this.field = data.causal && data.attention ? new ReceptiveField(data, scheduler) : null;
     this.stored = new Map(data.scores.map((scores) => [scores.method, new StoredScores(scores)]));
     this.methods = METHODS.filter(
       (method) => this.computes(method) || this.canSolve(method) || this.stored.has(method),
@@ -49,13 +51,15 @@ export class Scores {
 
   /** @returns {Settings} */
   get defaults() {
-    return this.edges?.defaults ?? { head: -1, residual: 0 };
+    return this.edges?.defaults ?? { head: -1, residual: 0, keepSinks: false };
   }
 
-  /** Return these settings where head and residual can be chosen, else the defaults.
+  /** Return these settings where they can be chosen, else the defaults.
    * @template {Settings} T @param {T} settings @returns {T} */
   applicable(settings) {
-    return this.edges?.attention ? settings : { ...settings, ...this.defaults };
+    if (this.edges?.attention) return settings;
+    const keepSinks = this.edges?.sinks.length ? settings.keepSinks : this.defaults.keepSinks;
+    return { ...settings, ...this.defaults, keepSinks };
   }
 
   /** Return whether a method is computed from edge weights at once. @type {(method: Method) => boolean} */
@@ -65,7 +69,7 @@ export class Scores {
 
   /** Return whether rows of a method are solved here. @type {(method: Method) => boolean} */
   canSolve(method) {
-    return method === "flow" && Boolean(this.solver?.canSolveRows);
+    return method === "flow" && Boolean(this.solver?.canSolve);
   }
 
   /**
@@ -80,10 +84,17 @@ export class Scores {
     if (!edges || method === "flow") return this.readRow(method, layer, position, settings);
     if (position >= edges.sizes[layer]) return null;
     const raw = method === "raw";
-    const matrix = raw ? edges.weights(layer, settings.head) : this.matrices.get(settingsKey(settings))?.matrix(layer);
+    const matrix = raw ? edges.rawWeights(layer, settings) : this.matrices.get(settingsKey(settings))?.matrix(layer);
     if (!matrix) return this.propagated(layer, [position], settings)[0];
     const columns = edges.sizes[raw ? layer - 1 : 0];
     return Float64Array.from(matrix.subarray(position * columns, (position + 1) * columns));
+  }
+
+  /** The same, corrected for the receptive field.
+   * @type {(method: Method, layer: number, position: number, settings: Settings) => Vector | null} */
+  correctedRow(method, layer, position, settings) {
+    const row = this.row(method, layer, position, settings);
+    return row && this.field ? this.field.correct(row, method, layer, position, settings) : row;
   }
 
   /** Propagate the mean of some positions down to the input; the last few results are cached.
@@ -115,12 +126,17 @@ export class Scores {
     return !this.edges || this.edges.isDefault(settings);
   }
 
+  /** Return what stands for a score that is not known. @type {(method: Method) => string} */
+  missing(method) {
+    return this.canSolve(method) ? "solving…" : "not computed";
+  }
+
   /** Return why there is no row, as a sentence.
    * @type {(method: Method, layer: number, settings: Settings) => string} */
   reason(method, layer, settings) {
-    if (this.solver?.canSolveRows) return "Solving…";
+    if (this.solver?.canSolve) return "Solving…";
     if (!this.hasDefaults(settings)) {
-      return "The graph is too large to solve here for another head or residual; use attnflow.flow in Python.";
+      return "The graph is too large to solve here for other settings; use attnflow.flow in Python.";
     }
     const stored = this.stored.get(method);
     if (!stored) return "Not computed.";
@@ -138,6 +154,12 @@ export class Scores {
     return stored.queries.length > 1 ? "same" : "ceiling";
   }
 
+  /** Return whether all tokens but the position's own have nearly one score of flow.
+   * @type {(layer: number, position: number, settings: Settings) => boolean} */
+  isFlat(layer, position, settings) {
+    return this.hasDefaults(settings) && Boolean(this.stored.get("flow")?.isFlat(layer, position));
+  }
+
   /** Return the edges of all positions to the layer below, weighted by score.
    * @type {(method: Method, settings: Settings) => Overview} */
   overview(method, settings) {
@@ -145,7 +167,7 @@ export class Scores {
     if (!edges || method === "flow") return this.rowsOverview(method, settings);
     if (method === "rollout") return this.rolloutOverview(edges, settings);
     const blocks = this.layers.map((layer) => {
-      const values = edges.weights(layer, settings.head);
+      const values = edges.rawWeights(layer, settings);
       return { from: layer, to: layer - 1, columns: this.data.sizes[layer - 1], values };
     });
     return { blocks, missing: 0, pending: false };
@@ -170,6 +192,20 @@ export class Scores {
   /** @type {(method: Method, settings: Settings) => Overview} */
   rowsOverview(method, settings) {
     const solver = this.canSolve(method) ? this.solver : null;
+    const known = this.knownRows(method, settings);
+    if (!known.missing.length || !solver?.canSolveAll) {
+      return { blocks: known.blocks, missing: solver ? known.missing.length : 0, pending: false };
+    }
+    solver.requestRows(known.missing, settings);
+    // Those of a small graph are solved at once.
+    const { blocks, missing } = this.knownRows(method, settings);
+    return { blocks, missing: missing.length, pending: missing.length > 0 };
+  }
+
+  /** Return the edges of all rows that are known, and the others as [layer, position].
+   * @type {(method: Method, settings: Settings) => { blocks: Block[], missing: [number, number][] }} */
+  knownRows(method, settings) {
+    const solver = this.canSolve(method) ? this.solver : null;
     /** @type {[number, number][]} */
     const missing = [];
     const blocks = this.layers.map((layer) => {
@@ -186,9 +222,7 @@ export class Scores {
       }
       return blockOfRows(layer, this.overviewTarget(layer), this.data.sizes[0], rows, nodes);
     });
-    const pending = missing.length > 0 && Boolean(solver?.canSolveAll);
-    if (pending) solver?.requestRows(missing, settings);
-    return { blocks, missing: solver ? missing.length : 0, pending };
+    return { blocks, missing };
   }
 
   /** Return where edges of the overview end: one layer below, or at the tokens if that layer has other nodes.
@@ -201,10 +235,11 @@ export class Scores {
 /** Scores of one method in the document. */
 class StoredScores {
   /** @param {EncodedScores} scores */
-  constructor({ layers, queries, values, saturated }) {
+  constructor({ layers, queries, values, saturated, flat }) {
     this.layers = layers;
     this.queries = queries;
     this.saturated = saturated;
+    this.flat = flat;
     this.tokens = values.shape[2];
     this.values = decodeArray(values);
     this.rowOf = new Map(queries.map((query, row) => [query, row]));
@@ -222,6 +257,12 @@ class StoredScores {
   /** @type {(layer: number) => boolean} */
   isSaturated(layer) {
     return this.saturated[this.layers.indexOf(layer)] ?? false;
+  }
+
+  /** @type {(layer: number, position: number) => boolean} */
+  isFlat(layer, position) {
+    const row = this.rowOf.get(position);
+    return (row !== undefined && this.flat[this.layers.indexOf(layer)]?.[row]) ?? false;
   }
 }
 

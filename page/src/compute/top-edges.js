@@ -2,17 +2,19 @@
 
 /** @import { Block, Edge, TopEdges } from "../types.js" */
 
-import { sumOf } from "./matrix.js";
+import { maxFinite, sumOf } from "./matrix.js";
 
 /** Values that the histogram counts; of more, a sample. Chosen: about 3 ms. */
 const SAMPLE_SIZE = 262144;
 
 /**
- * Return about the `limit` strongest edges, weakest first, without those below `floor` times the strongest.
+ * Return about the `limit` strongest edges, weakest first, without those below `floor` times the largest.
  *
- * @type {(blocks: Block[], limit: number, floor?: number) => TopEdges}
+ * The largest is that of the scale: edges that `isSkipped`, as of a node to itself, do not count.
+ *
+ * @type {(blocks: Block[], limit: number, floor?: number, isSkipped?: (edge: Edge) => boolean) => TopEdges}
  */
-export function topEdges(blocks, limit, floor = 0) {
+export function topEdges(blocks, limit, floor = 0, isSkipped = () => false) {
   const { lower, upper, stride } = thresholds(blocks, limit);
   /** @type {Edge[]} */
   const edges = [];
@@ -31,7 +33,12 @@ export function topEdges(blocks, limit, floor = 0) {
     total += block.sums ? sumOf(block.sums) : weight;
     count += block.count ? block.count() : positive;
   }
-  return summarize(edges, total, count, floor);
+  for (const edge of edges) {
+    const { nodes, firstColumn = 0 } = edge.block;
+    if (nodes) edge.above = nodes[edge.above];
+    edge.below += firstColumn;
+  }
+  return summarize(edges, total, count, floor, isSkipped);
 }
 
 /**
@@ -66,17 +73,15 @@ function floatOf(bits) {
   return bits > 65535 ? Infinity : new Float32Array(new Uint32Array([bits << 16]).buffer)[0];
 }
 
-/** @type {(found: Edge[], total: number, count: number, floor: number) => TopEdges} */
-function summarize(found, total, count, floor) {
-  const max = found.reduce((most, { value }) => (value > most && value < Infinity ? value : most), 0) || 1;
+/** @type {(found: Edge[], total: number, count: number, floor: number, isSkipped: (edge: Edge) => boolean) =>
+ *   TopEdges} */
+function summarize(found, total, count, floor, isSkipped) {
+  const largest = maxFinite(found.map(({ value }) => value));
+  const others = maxFinite(found.filter((edge) => !isSkipped(edge)).map(({ value }) => value));
+  const max = others || largest || 1;
   const edges = found.filter(({ value }) => value >= floor * max).sort((a, b) => a.value - b.value);
   let sum = 0;
-  for (const edge of edges) {
-    const { nodes, firstColumn = 0 } = edge.block;
-    if (nodes) edge.above = nodes[edge.above];
-    edge.below += firstColumn;
-    if (edge.value < Infinity) sum += edge.value;
-  }
+  for (const { value } of edges) if (value < Infinity) sum += value;
   const omittedShare = total > 0 ? Math.max(0, 1 - sum / total) : 0;
-  return { edges, max, omitted: Math.max(0, count - edges.length), omittedShare };
+  return { edges, max, exceeds: largest > max, omitted: Math.max(0, count - edges.length), omittedShare };
 }

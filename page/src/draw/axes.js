@@ -1,9 +1,12 @@
 /** Parts that graph and heat map share: names of layers, labels of tokens, bars of importance. */
 
-/** @import { Importance, Layout, Mark, NodeRef } from "../types.js" */
+/** @import { Importance, Layout, Mark, NodeRef, Vector } from "../types.js" */
 
 import { maxFinite } from "../compute/matrix.js";
 import { box, label, line } from "./marks.js";
+
+/** Labels where there is no space for all; chosen: as many as a glance takes in. */
+const MAX_LABELS = 24;
 
 /** Return the names of the layers; the selected one is bold, in a graph on a band.
  * @type {(layout: Layout, selected: number) => Mark[]} */
@@ -17,8 +20,9 @@ export function layerMarks(layout, selected) {
       const height = Math.min(22, layout.gap - 2);
       marks.push(box(0, y - height / 2, layout.width, height, "ink", { alpha: 0.06, corner: 4 }));
     }
-    const name = layer === 0 ? "input" : layout.narrow ? String(layer) : `layer ${layer}`;
-    marks.push(label(layout.left - 8, y + 4, name, bold ? "ink" : "muted", { size: 11, anchor: "end", bold }));
+    marks.push(
+      label(layout.left - 8, y + 4, layout.layerName(layer), bold ? "ink" : "muted", { size: 11, anchor: "end", bold }),
+    );
   }
   return marks;
 }
@@ -30,18 +34,43 @@ export function stickyNames(layout, selected) {
   return [box(0, 0, layout.left - 4, layout.bottom + 8, "paper", { alpha: 0.88 }), ...names];
 }
 
-/** Return the labels of the tokens; those of `strong` are bold.
- * @type {(layout: Layout, strong: Set<number>) => Mark[]} */
-export function tokenLabels(layout, strong) {
-  const { labels, labelTop } = layout;
-  return labels.texts.map((text, at) => {
+/**
+ * Return the labels of the tokens; those of `strong` are bold.
+ *
+ * Where there is no space for all, `strong` and the tokens with the highest scores have one.
+ *
+ * @type {(layout: Layout, strong: Set<number>, scores: Vector | null) => Mark[]}
+ */
+export function tokenLabels(layout, strong, scores) {
+  const { labels, labelTop, generated } = layout;
+  const shown = labels.kind === "some" ? spacedLabels(layout, strong, scores) : labels.texts.keys();
+  const marks = Array.from(shown, (at) => {
     const x = layout.left + ((at + 0.5) * layout.across) / labels.texts.length;
     const style = { size: labels.size, bold: strong.has(at) };
+    const text = labels.texts[at];
     if (labels.kind === "flat") return label(x, labelTop + 11, text, "ink", { ...style, anchor: "middle" });
-    if (labels.kind === "upright")
-      return label(x + 0.35 * labels.size, labelTop, text, "ink", { ...style, anchor: "end", angle: -90 });
-    return label(x + 4, labelTop + 7, text, "ink", { ...style, anchor: "end", angle: -45 });
+    if (labels.kind === "slanted")
+      return label(x + 4, labelTop + 7, text, "ink", { ...style, anchor: "end", angle: -45 });
+    return label(x + 0.35 * labels.size, labelTop, text, "ink", { ...style, anchor: "end", angle: -90 });
   });
+  if (!generated) return marks;
+  const end = layout.left + layout.across;
+  const start = end - (generated * layout.across) / labels.texts.length;
+  return [...marks, line(start, labelTop - 3, end, labelTop - 3, "accent", 2.5)];
+}
+
+/** Return the tokens that have a label, highest score first, where two would not touch.
+ * @type {(layout: Layout, strong: Set<number>, scores: Vector | null) => number[]} */
+function spacedLabels({ labels, across }, strong, scores) {
+  const column = across / labels.texts.length;
+  const ranked = scores ? [...scores.keys()].filter((at) => scores[at] > 0).sort((a, b) => scores[b] - scores[a]) : [];
+  /** @type {number[]} */
+  const shown = [];
+  for (const at of [...strong, ...ranked]) {
+    if (shown.length >= MAX_LABELS) break;
+    if (shown.every((other) => Math.abs(other - at) * column >= labels.size)) shown.push(at);
+  }
+  return shown;
 }
 
 /** Return one track of bars for each importance; bars of negative values point down.

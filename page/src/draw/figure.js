@@ -2,11 +2,10 @@
 
 /** @import { Color, Mark, Method, Scene, TextMark, TextPiece, Vector } from "../types.js" */
 
-import { maxFinite } from "../compute/matrix.js";
 import { importanceColor } from "./axes.js";
 import { textWidth } from "./layout.js";
 import { LEGEND } from "./legend.js";
-import { box, cellAlpha, group, label } from "./marks.js";
+import { box, cellAlpha, group, label, line } from "./marks.js";
 
 /** Sizes are in pixels and chosen by eye. The text view: its width, font size and line height. */
 const TEXT = { width: 560, size: 14, line: 26 };
@@ -14,8 +13,8 @@ const TEXT = { width: 560, size: 14, line: 26 };
 const MARGIN = 12;
 const HEADING = 28;
 const BETWEEN = { columns: 24, rows: 16 };
-/** Above and below the caption, its font size, left of it, and after it and the names next to it. */
-const CAPTION = { above: 20, below: 14, size: 12, left: 16, gap: 24, nameGap: 36 };
+/** Above and below the caption, its font size, left of it, after it and the names next to it, its smallest width. */
+const CAPTION = { above: 20, below: 14, size: 12, left: 16, gap: 24, nameGap: 36, width: 600 };
 const NOTES = { size: 12, line: 16 };
 /** A square of color, and the distance of its name. */
 const SQUARE = { side: 10, name: 16 };
@@ -51,24 +50,30 @@ export function figureScene(panels, stacked, caption, importance) {
     if (stacked) y += panelHeight + BETWEEN.rows;
     else x += scene.width + BETWEEN.columns;
   }
-  const bottom = height + CAPTION.above;
-  marks.push(label(CAPTION.left, bottom, caption, "muted", { size: CAPTION.size }));
-  let right = CAPTION.left + textWidth(caption, CAPTION.size) + CAPTION.gap;
+  const captionLines = wrap(caption, Math.max(CAPTION.width, width) - 2 * CAPTION.left, CAPTION.size);
+  const captionTop = height + CAPTION.above;
+  const bottom = captionTop + (captionLines.length - 1) * NOTES.line;
+  captionLines.forEach((text, at) => {
+    marks.push(label(CAPTION.left, captionTop + at * NOTES.line, text, "muted", { size: CAPTION.size }));
+  });
+  const last = captionLines[captionLines.length - 1];
+  let right = CAPTION.left + textWidth(last, CAPTION.size) + CAPTION.gap;
   importance.forEach((name, track) => {
     marks.push(...namedColor(right, bottom, importanceColor(track), name, "muted", { size: CAPTION.size }));
     right += textWidth(name, CAPTION.size) + CAPTION.nameGap;
   });
-  return { width: Math.max(width, right), height: bottom + CAPTION.below, marks };
+  const captionRight = Math.max(...captionLines.map((text) => textWidth(text, CAPTION.size))) + 2 * CAPTION.left;
+  return { width: Math.max(width, right, captionRight), height: bottom + CAPTION.below, marks };
 }
 
 /** Wrap a note into lines of at most this width, except for longer words.
- * @type {(note: string, width: number) => string[]} */
-function wrap(note, width) {
+ * @type {(note: string, width: number, size?: number) => string[]} */
+function wrap(note, width, size = NOTES.size) {
   const [first, ...rest] = note.split(" ");
   const lines = [first];
   for (const word of rest) {
     const longer = `${lines.at(-1)} ${word}`;
-    if (textWidth(longer, NOTES.size) <= width) lines[lines.length - 1] = longer;
+    if (textWidth(longer, size) <= width) lines[lines.length - 1] = longer;
     else lines.push(word);
   }
   return lines;
@@ -83,19 +88,19 @@ function namedColor(x, y, color, name, textColor, style) {
   ];
 }
 
-/** Return the text view of one method as a scene: wrapped text, each token on its cell.
- * @type {(method: Method, pieces: TextPiece[], scores: Vector | null) => Scene} */
-export function textScene(method, pieces, scores) {
+/** Return the text view of one method as a scene: wrapped text, each token on its cell, generated ones underlined.
+ * @type {(method: Method, pieces: TextPiece[], scores: Vector | null, max: number) => Scene} */
+export function textScene(method, pieces, scores, max) {
   /** @type {Mark[]} */
   const marks = [];
-  const max = scores ? maxFinite(scores) || 1 : 1;
   let [x, y] = [4, 4];
-  for (const { text, node, apart } of pieces) {
+  for (const { text, node, apart, generated } of pieces) {
     for (const part of text.split(/(?<=\s)|\n/)) {
       const width = textWidth(part, TEXT.size) + (apart ? 6 : 0);
       if (x + width > TEXT.width && x > 4) [x, y] = [4, y + TEXT.line];
       if (node !== null && scores)
         marks.push(box(x, y, width, 22, method, { alpha: cellAlpha(scores[node] / max), cell: true, corner: 3 }));
+      if (generated) marks.push(line(x, y + 23, x + width, y + 23, "accent", 2));
       if (part.trim()) marks.push(label(x + (apart ? 3 : 0), y + 16, part.trimEnd(), "ink", { size: TEXT.size }));
       x += width + (apart ? 4 : 0);
     }

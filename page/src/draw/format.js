@@ -1,6 +1,7 @@
 /** Names, numbers and texts as the page shows them. */
 
 /** @import { Method, PageData, Vector, ViewName } from "../types.js" */
+/** @import { Level } from "../compute/level.js" */
 
 /** @type {Record<Method, string>} */
 export const METHOD_TITLES = { raw: "Raw attention", rollout: "Attention rollout", flow: "Attention flow" };
@@ -40,7 +41,8 @@ export function edgesName(edges) {
 }
 
 /** @type {Record<ViewName, string>} */
-export const HELP = {
+const HELP = {
+  grid: "Hover over a patch for its score; click it to select its position. Arrow keys select layer and position.",
   graph:
     "Hover over a node or tap it to see its edges. Click to pin it, then click an input token for the maximum flow " +
     "between the two and its minimum cut. Arrow keys, Enter and Escape do the same.",
@@ -48,6 +50,12 @@ export const HELP = {
   text: "Hover over a token for its score; click it to select its position. Arrow keys select layer and position.",
   table: "Select layer and position above. The CSV file has the scores of all layers.",
 };
+
+/** Return how to use a view. @type {(view: ViewName, data: PageData) => string} */
+export function helpFor(view, { generated }) {
+  const written = generated && view !== "table" ? " Click a generated token to see what wrote it." : "";
+  return HELP[view] + written;
+}
 
 /** Return the display name of an importance method, given its name in Python. @type {(method: string) => string} */
 export function importanceName(method) {
@@ -115,9 +123,9 @@ export function formatPosition(position, name) {
 }
 
 /** Format a node with its layer; one whose name is its number is called a position.
- * @type {(layer: number, name: string, node: number) => string} */
-export function formatNode(layer, name, node) {
-  const visible = displayName(name);
+ * @type {(level: Level, layer: number, node: number) => string} */
+export function formatNode(level, layer, node) {
+  const visible = displayName(level.label(layer, node));
   if (layer === 0) return `token ${visible}`;
-  return `layer ${layer}, ${visible === String(node) ? `position ${visible}` : visible}`;
+  return `${level.layerName(layer)}, ${visible === String(node) ? `position ${visible}` : visible}`;
 }

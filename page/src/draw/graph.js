@@ -1,7 +1,7 @@
 /** The layered graph as a scene: edges, nodes, tokens colored by score. */
 
-/** @import { Edge, Importance, Layout, LineMark, Mark } from "../types.js" */
-/** @import { Color, Method, NodeRef, Scene, SolvedPair, Vector } from "../types.js" */
+/** @import { Edge, Ends, Importance, Layout, LineMark, Mark } from "../types.js" */
+/** @import { Color, Method, NodeRef, Scale, Scene, SolvedPair, Vector } from "../types.js" */
 
 import { maxFinite } from "../compute/matrix.js";
 import { importanceMarks, layerMarks, stickyNames, tokenLabels, tokensOf } from "./axes.js";
@@ -15,6 +15,7 @@ const COVERED = 1.2;
 const NO_FLOW = 1e-300;
 /** Half the length of the bar across a cut edge, radii of a halo and a ring in pixels; chosen by eye. */
 const CUT_BAR = 5;
+const CUT_WIDTH = 1.4;
 const HALO = 5;
 const RING = 6.5;
 /** The minimum opacity of an edge with flow; chosen: it is visible below the cut. */
@@ -23,8 +24,9 @@ const FLOW_ALPHA = 0.25;
 /**
  * @typedef {object} GraphContent
  * @property {Method} method whose color the edges have
- * @property {{ edges: Edge[], max: number }} top the edges to draw
+ * @property {{ edges: Edge[], max: number, exceeds: boolean }} top the edges to draw
  * @property {Vector | null} scores of the tokens
+ * @property {number} scale the end of the color scale of the scores
  * @property {boolean} strip whether tokens are, or will be, colored by score
  * @property {NodeRef} selected the node whose scores these are
  * @property {NodeRef | null} highlighted the node whose edges these are
@@ -35,24 +37,27 @@ const FLOW_ALPHA = 0.25;
  * @property {(layer: number) => number} size
  */
 
-/** Return the scene, the weight of the strongest edge and how opaque edges are.
- * @type {(layout: Layout, content: GraphContent) => { scene: Scene, max: number, ink: number }} */
+/** Return the scene, the scale of its edges, how opaque they are, and the edges of the cut.
+ * @type {(layout: Layout, content: GraphContent) => Scale & { scene: Scene, ink: number, cutLines: Ends[] }} */
 export function graphScene(layout, content) {
   const { pair, top, selected, highlighted, cursor, sink } = content;
   const ink = pair ? 1 : inkFor(layout, top);
   const max = pair ? Math.max(...pair.flows.map(maxFinite), NO_FLOW) : top.max;
+  const cutLines = pair ? cutEdges(layout, content, pair) : [];
   const strong = tokensOf([highlighted, cursor, sink === null ? null : { layer: 0, node: sink }]);
   const marks = [
     ...layerMarks(layout, selected.layer),
     ...(pair ? sourceSide(layout, pair) : []),
-    ...(pair ? pairEdges(layout, content, pair, max) : plainEdges(layout, content, ink)),
+    ...(pair ? flowEdges(layout, content, pair, max) : plainEdges(layout, content, ink)),
+    ...cutLines.flatMap((ends) => cutMarks(...ends)),
     ...nodeMarks(layout, content),
     ...(content.strip ? scoreStrip(layout, content) : []),
-    ...tokenLabels(layout, strong),
+    ...tokenLabels(layout, strong, content.scores),
     ...importanceMarks(layout, content.importance),
   ];
   const names = stickyNames(layout, selected.layer);
-  return { scene: { width: layout.width, height: layout.height, marks, names }, max, ink };
+  const exceeds = !pair && top.exceeds;
+  return { scene: { width: layout.width, height: layout.height, marks, names }, max, exceeds, ink, cutLines };
 }
 
 /** @type {(layout: Layout, content: GraphContent, ink: number) => Mark[]} */
@@ -82,37 +87,50 @@ function inkFor(layout, { edges, max }) {
   return Math.min(1, (COVERED * layout.across * (layout.bottom - layout.top)) / (ink || 1));
 }
 
-/** Return the flow on every edge, and above it the edges of the cut: dashed, with a bar across.
+/** Return the flow on every edge.
  * @type {(layout: Layout, content: GraphContent, pair: SolvedPair, max: number) => Mark[]} */
-function pairEdges(layout, { method, size }, pair, max) {
+function flowEdges(layout, { method, size }, pair, max) {
   /** @type {{ units: number, mark: LineMark }[]} */
   const flowing = [];
-  /** @type {Mark[]} */
-  const cutting = [];
   pair.flows.forEach((flow, at) => {
-    const below = size(at);
     flow.forEach((units, edge) => {
-      const [i, k] = [Math.floor(edge / below), edge % below];
-      const isCut = pair.cut[at + 1][i] && !pair.cut[at][k] && pair.capacities[at][edge] > 0;
-      if (units <= 0 && !isCut) return;
-      const [x1, y1, x2, y2] = [layout.x(at + 1, i), layout.y(at + 1), layout.x(at, k), layout.y(at)];
+      if (units <= 0) return;
       const { width, alpha } = edgeStyle(units / max, layout.column);
-      const mark = line(x1, y1, x2, y2, method, width, { alpha: Math.max(FLOW_ALPHA, alpha) });
-      if (units > 0) flowing.push({ units, mark });
-      if (isCut) cutting.push(...cutMarks(x1, y1, x2, y2, width));
+      const ends = layerEdge(layout, at, size(at), edge);
+      flowing.push({ units, mark: line(...ends, method, width, { alpha: Math.max(FLOW_ALPHA, alpha) }) });
     });
   });
-  flowing.sort((a, b) => a.units - b.units);
-  return [...flowing.map(({ mark }) => mark), ...cutting];
+  return flowing.sort((a, b) => a.units - b.units).map(({ mark }) => mark);
 }
 
-/** @type {(x1: number, y1: number, x2: number, y2: number, width: number) => Mark[]} */
-function cutMarks(x1, y1, x2, y2, width) {
+/** Return the edges of the cut. @type {(layout: Layout, content: GraphContent, pair: SolvedPair) => Ends[]} */
+function cutEdges(layout, { size }, { cut, capacities }) {
+  return capacities.flatMap((capacity, at) => {
+    const below = size(at);
+    /** @type {Ends[]} */
+    const found = [];
+    capacity.forEach((weight, edge) => {
+      if (weight > 0 && cut[at + 1][Math.floor(edge / below)] && !cut[at][edge % below])
+        found.push(layerEdge(layout, at, below, edge));
+    });
+    return found;
+  });
+}
+
+/** Return the ends of an edge of the matrix between layer `at` and the one above.
+ * @type {(layout: Layout, at: number, below: number, edge: number) => Ends} */
+function layerEdge({ x, y }, at, below, edge) {
+  return [x(at + 1, Math.floor(edge / below)), y(at + 1), x(at, edge % below), y(at)];
+}
+
+/** Return a cut edge: dashed, with a bar across.
+ * @type {(x1: number, y1: number, x2: number, y2: number) => Mark[]} */
+function cutMarks(x1, y1, x2, y2) {
   const [x, y] = [(x1 + x2) / 2, (y1 + y2) / 2];
   const length = Math.hypot(x2 - x1, y2 - y1) || 1;
   const [across, along] = [(CUT_BAR * (y2 - y1)) / length, (CUT_BAR * (x1 - x2)) / length];
   return [
-    line(x1, y1, x2, y2, "cut", Math.max(1, width / 2), { alpha: 0.8, dash: 4 }),
+    line(x1, y1, x2, y2, "cut", CUT_WIDTH, { alpha: 0.8, dash: 4 }),
     line(x - across, y - along, x + across, y + along, "cut", 2),
   ];
 }
@@ -177,13 +195,12 @@ function endNodes(edges) {
 
 /** Return a cell for each token, more opaque for a higher score.
  * @type {(layout: Layout, content: GraphContent) => Mark[]} */
-function scoreStrip({ left, strip, across, stripHeight }, { scores, method }) {
+function scoreStrip({ left, strip, across, stripHeight }, { scores, scale, method }) {
   const frame = box(left, strip, across, stripHeight, "line", { hollow: 1, corner: 3 });
   if (!scores) return [frame];
-  const max = maxFinite(scores) || 1;
   const column = across / scores.length;
   const cells = Array.from(scores, (score, at) => {
-    const alpha = cellAlpha(score / max);
+    const alpha = cellAlpha(score / scale);
     return alpha > 0 ? [box(left + at * column, strip, column, stripHeight, method, { alpha })] : [];
   });
   return [...cells.flat(), frame];

@@ -1,8 +1,8 @@
 /** The heat map of one position: tokens across, layers upwards, cells as opaque as their score. */
 
-/** @import { Importance, Layout, Mark, Method, NodeRef, Scene, Vector } from "../types.js" */
+/** @import { Importance, Layout, Mark, Method, NodeRef, Scale, Scene, Vector } from "../types.js" */
 
-import { maxFinite } from "../compute/matrix.js";
+import { robustMax } from "../compute/matrix.js";
 import { importanceMarks, layerMarks, stickyNames, tokenLabels } from "./axes.js";
 import { box, cellAlpha, label } from "./marks.js";
 
@@ -14,20 +14,25 @@ const NUMBERS = { column: 34, row: 18 };
  * @property {Method} method
  * @property {(Vector | null)[]} rows scores of the layers of the layout
  * @property {number} selected layer
+ * @property {Set<number>} skipped columns that do not count for the color scale
+ * @property {string} missing what a row without scores says
  * @property {NodeRef | null} hover
  * @property {Importance[]} importance
  */
 
-/** Return the scene and the highest score.
- * @type {(layout: Layout, content: HeatmapContent) => { scene: Scene, max: number }} */
-export function heatmapScene(layout, { method, rows, selected, hover, importance }) {
+/** Return the scene and its color scale.
+ * @type {(layout: Layout, content: HeatmapContent) => Scale & { scene: Scene }} */
+export function heatmapScene(layout, { method, rows, selected, skipped, missing, hover, importance }) {
   const { left, top, across, bottom, gap, width, height } = layout;
-  const max = Math.max(...rows.map((row) => (row ? maxFinite(row) : 0))) || 1;
+  const { max, exceeds } = robustMax(
+    rows.filter((row) => row !== null),
+    skipped,
+  );
   const marks = layerMarks(layout, selected);
   rows.forEach((row, at) => {
     const y = layout.y(layout.rows[at]) - gap / 2;
     if (row) marks.push(...cellMarks(layout, method, row, y, max));
-    else marks.push(label(left + 6, y + gap / 2 + 4, "not computed", "muted", { size: 11 }));
+    else marks.push(label(left + 6, y + gap / 2 + 4, missing, "muted", { size: 11 }));
   });
   marks.push(box(left, top, across, bottom - top, "line", { hollow: 1 }));
   marks.push(box(left, layout.y(selected) - gap / 2, across, gap, "ink", { hollow: 1.5 }));
@@ -37,8 +42,9 @@ export function heatmapScene(layout, { method, rows, selected, hover, importance
     marks.push(box(x, layout.y(hover.layer) - gap / 2, column, gap, "accent", { hollow: 2.5 }));
   }
   const strong = new Set(hover ? [hover.node] : []);
-  marks.push(...tokenLabels(layout, strong), ...importanceMarks(layout, importance));
-  return { scene: { width, height, marks, names: stickyNames(layout, selected) }, max };
+  const scores = rows[layout.rows.indexOf(selected)] ?? null;
+  marks.push(...tokenLabels(layout, strong, scores), ...importanceMarks(layout, importance));
+  return { scene: { width, height, marks, names: stickyNames(layout, selected) }, max, exceeds };
 }
 
 /** @type {(layout: Layout, method: Method, row: Vector, y: number, max: number) => Mark[]} */

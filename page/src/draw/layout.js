@@ -6,6 +6,7 @@
 
 /** @import { NodeRef } from "../types.js" */
 
+import { setBounded } from "../compute/cache.js";
 import { displayName } from "./format.js";
 import { FONT } from "./theme.js";
 
@@ -22,7 +23,7 @@ const STRIP = 14;
 const TRACK = 30;
 /** The width of a panel below which layers have short names, and the space for the names. */
 const NARROW = 420;
-const NAMES = { narrow: 38, wide: 62 };
+const NAMES = { narrow: 38, wide: 62, size: 11 };
 /** Margins: right of the columns, above the rows, below the nodes, around labels and tracks. */
 const RIGHT = 12;
 const ABOVE = { cells: 6, nodes: 12 };
@@ -34,15 +35,23 @@ const RADIUS = { min: 0.8, max: 4.5, share: 0.32 };
 /** Labels are slanted by 45 degrees. */
 const SLANT = Math.SQRT1_2;
 
+/** Measured texts; chosen: the labels of a long input and more. */
+const CACHED_WIDTHS = 4096;
+
 /** @type {CanvasRenderingContext2D | null} */
 let measuring = null;
+/** @type {Map<string, number>} */
+const widths = new Map();
 
 /** Return the width of a text in pixels. @type {(text: string, size?: number) => number} */
 export function textWidth(text, size = LABEL_SIZE) {
+  const key = `${size} ${text}`;
+  const known = widths.get(key);
+  if (known !== undefined) return known;
   measuring ??= document.createElement("canvas").getContext("2d");
   if (!measuring) return 0.6 * size * text.length;
   measuring.font = `${size}px ${FONT}`;
-  return measuring.measureText(text).width;
+  return setBounded(widths, key, measuring.measureText(text).width, CACHED_WIDTHS);
 }
 
 /** Return a name, shortened with an ellipsis to fit a label. @type {(name: string, size: number) => string} */
@@ -75,13 +84,18 @@ export function columnWidth(width, size, left) {
  * @param {string[]} options.names of the tokens
  * @param {number} options.tracks bars below the labels, one track for each importance
  * @param {number} options.zoom
+ * @param {number} options.generated nodes at the end that the model generated
+ * @param {string[] | null} options.layerNames by layer, where they are not numbered
  * @param {boolean} options.cells whether rows are cells of a heat map instead of nodes of a graph
  */
-export function panelLayout({ width, rows, size, names, tracks, zoom, cells }) {
+export function panelLayout({ width, rows, size, names, tracks, zoom, cells, generated, layerNames }) {
   const narrow = width < NARROW;
   const widest = Math.max(...rows.map(size), names.length);
   const gap = rowGap(rows.length, cells);
-  const base = narrow ? NAMES.narrow : NAMES.wide;
+  /** @type {(layer: number) => string} */
+  const layerName = (layer) => layerLabel(layer, layerNames, narrow);
+  const widestName = layerNames ? Math.max(...rows.map((layer) => textWidth(layerName(layer), NAMES.size))) + 14 : 0;
+  const base = Math.max(narrow ? NAMES.narrow : NAMES.wide, widestName);
   const column = Math.max(MIN_COLUMN, columnWidth(width, widest, base)) * zoom;
   const labels = labelLayout(names, column);
   const left = Math.max(base, labels.before);
@@ -95,7 +109,8 @@ export function panelLayout({ width, rows, size, names, tracks, zoom, cells }) {
   return {
     cells,
     rows,
-    narrow,
+    layerName,
+    generated,
     column,
     left,
     gap,
@@ -128,6 +143,13 @@ export function panelLayout({ width, rows, size, names, tracks, zoom, cells }) {
   };
 }
 
+/** Return the name of a layer at its row; short ones where a page is narrow.
+ * @type {(layer: number, names: string[] | null, narrow: boolean) => string} */
+function layerLabel(layer, names, narrow) {
+  if (!names) return layer === 0 ? "input" : narrow ? String(layer) : `layer ${layer}`;
+  return narrow ? names[layer].replace(/^(e|d)(?:ncoder|ecoder) /, "$1") : names[layer];
+}
+
 /** Return the distance of rows; chosen: about 500 pixels for twelve layers.
  * @type {(count: number, cells: boolean) => number} */
 function rowGap(count, cells) {
@@ -138,16 +160,17 @@ function rowGap(count, cells) {
 /**
  * Return how labels are drawn and the space that they need.
  *
- * @typedef {{ kind: "none" | "flat" | "upright" | "slanted", texts: string[], size: number, height: number,
+ * @typedef {{ kind: "some" | "flat" | "upright" | "slanted", texts: string[], size: number, height: number,
  *   before: number }} LabelLayout `before`: space left of the first column
  * @type {(names: string[], column: number) => LabelLayout}
  */
 function labelLayout(names, column) {
-  if (column < UPRIGHT_FROM) return { kind: "none", texts: [], size: LABEL_SIZE, height: 0, before: 0 };
-  const size = column < SLANTED_FROM ? Math.min(LABEL_SIZE, column + 1.5) : LABEL_SIZE;
+  const some = column < UPRIGHT_FROM;
+  const size = !some && column < SLANTED_FROM ? Math.min(LABEL_SIZE, column + 1.5) : LABEL_SIZE;
   const texts = names.map((name) => fitName(name, size));
   const widths = texts.map((text) => textWidth(text, size));
   const widest = Math.max(...widths);
+  if (some) return { kind: "some", texts, size, height: widest + 4, before: 0 };
   if (widest + 8 <= column) return { kind: "flat", texts, size, height: 16, before: 0 };
   if (column < SLANTED_FROM) return { kind: "upright", texts, size, height: widest + 4, before: 0 };
   const before = Math.max(...widths.map((width, at) => width * SLANT + 6 - (at + 0.5) * column));

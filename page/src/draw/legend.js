@@ -1,29 +1,46 @@
-/** The legend of a picture: samples of edges with their numbers, on screen and in exported figures. */
+/** The legend of a picture: samples of edges or colors with their numbers, on screen and in exported figures. */
 
-/** @import { Color, Mark, Picture } from "../types.js" */
+/** @import { Color, Mark, Picture, Scale } from "../types.js" */
 
 import { formatScore } from "./format.js";
-import { edgeStyle, label, line } from "./marks.js";
+import { box, cellAlpha, edgeStyle, label, line } from "./marks.js";
 
 /** Shares of the strongest edge; sizes of a sample in pixels, chosen by eye. */
 const SAMPLES = [1, 0.5, 0.1];
-const SAMPLE = { width: 70, line: 22, text: 27 };
+const SAMPLE = { width: 82, line: 22, text: 27 };
 const STYLE = { size: 11 };
+/** The color bar of cells: its left end, the number of its steps, and their size. */
+const BAR = { left: 14, steps: 20, width: 4, height: 10 };
 
 export const LEGEND = { width: SAMPLES.length * SAMPLE.width, height: 16 };
 
-/** Return samples of edges in one line; for cells, the highest score.
+/** Return samples of edges in one line; for cells, a color bar.
  * @type {(picture: Picture, color: Color) => Mark[]} */
-export function legendMarks({ layout, max, ink }, color) {
-  if (layout.cells) return [label(2, 12, `maximum ${formatScore(max)}`, "muted", STYLE)];
+export function legendMarks({ layout, max, exceeds, ink }, color) {
+  if (layout.cells) return colorBar({ max, exceeds }, color);
   return SAMPLES.flatMap((share, at) => {
     const x = 2 + at * SAMPLE.width;
     const { width, alpha } = edgeStyle(share, layout.column, ink);
     return [
       line(x, 8, x + SAMPLE.line, 8, color, width, { alpha }),
-      label(x + SAMPLE.text, 12, formatScore(share * max), "muted", STYLE),
+      label(x + SAMPLE.text, 12, `${exceeds && share === 1 ? "≥ " : ""}${formatScore(share * max)}`, "muted", STYLE),
     ];
   });
+}
+
+/** Return the colors of cells from zero to the end of the scale, with an arrow where cells exceed it.
+ * @type {(scale: Scale, color: Color) => Mark[]} */
+export function colorBar({ max, exceeds }, color) {
+  const steps = Array.from({ length: BAR.steps }, (_, at) => {
+    const style = { alpha: cellAlpha((at + 1) / BAR.steps), cell: true };
+    return box(BAR.left + at * BAR.width, 3, BAR.width, BAR.height, color, style);
+  });
+  const right = BAR.left + BAR.steps * BAR.width + 4;
+  return [
+    label(2, 12, "0", "muted", STYLE),
+    ...steps,
+    label(right, 12, `${exceeds ? "▶ ≥ " : ""}${formatScore(max)}`, "muted", STYLE),
+  ];
 }
 
 /** Return the legend of an exported figure, with the unit of its numbers.

@@ -1,4 +1,4 @@
-/** Sentences under a picture: omitted edges, flow and cut of a pair, saturated flow. */
+/** Sentences under a picture: omitted edges, flow and cut of a pair, saturated and flat flow. */
 
 /** @import { Focus, SolvedPair, TopEdges } from "../types.js" */
 
@@ -45,6 +45,14 @@ export function saturationNotes(kind, layer) {
     ceiling: "every token is at its ceiling, so the layers in between have no effect",
   };
   return kind ? [`Flow is saturated at layer ${layer}: ${reasons[kind]}.`] : [];
+}
+
+/** @type {(layer: number) => string} */
+export function flatNote(layer) {
+  return (
+    `Flow is flat at layer ${layer}: all tokens but the position's own have nearly one score, because what leaves ` +
+    "this position limits the flow to each of them alike. Rollout shows more."
+  );
 }
 
 /** Return where the edges of the cut are, from the top down. @type {(pair: SolvedPair) => string} */

@@ -1,16 +1,17 @@
 /** From the focus to a picture: the scene of one method and the notes under it. */
 
-/** @import { Block, Edge, Focus, Importance, Layout, Method, NodeRef } from "../types.js" */
-/** @import { PageData, Picture, SolvedPair, State, TopEdges, Vector } from "../types.js" */
+/** @import { Block, Edge, Focus, Importance, Layout, Method, NodeLayout, NodeRef } from "../types.js" */
+/** @import { PageData, Picture, Scale, SolvedPair, State, TopEdges, Vector } from "../types.js" */
 
-import { setBounded } from "../compute/cache.js";
+import { setBounded, settingsKey } from "../compute/cache.js";
 import { nodeEdges } from "../compute/highlight.js";
-import { mergeRow, normalizedRow, normalizeRows, sumOf } from "../compute/matrix.js";
+import { mergeRow, normalizedRow, normalizeRows, robustMax, sumOf } from "../compute/matrix.js";
 import { topEdges } from "../compute/top-edges.js";
 import { graphScene } from "./graph.js";
+import { gridLayout, gridScene } from "./grid.js";
 import { heatmapScene } from "./heatmap.js";
 import { panelLayout } from "./layout.js";
-import { omittedNotes, otherNodesNote, pairNotes, saturationNotes } from "./notes.js";
+import { flatNote, omittedNotes, otherNodesNote, pairNotes, saturationNotes } from "./notes.js";
 
 /** Edges of a panel; chosen: as many as can be distinguished, and as a frame has time to draw. */
 const MAX_EDGES = 2500;
@@ -21,6 +22,7 @@ const CACHED_OVERVIEWS = 20;
 
 /** Flow is up to one for every token: edges as strong as that would cover the picture. */
 const SHARES_NOTE = "Edges are drawn as shares of the sum of each position.";
+const FIELD_NOTE = "Edges are drawn without the correction for the receptive field.";
 
 /** @typedef {TopEdges & { missing: number, notes: string[] }} OverviewEdges */
 
@@ -57,7 +59,11 @@ export class Pictures {
   row(method, { layer, node }, { level, state }) {
     const rows = level
       .positions(node)
-      .map((position) => this.scores.row(method, layer, position, state))
+      .map((position) =>
+        state.field
+          ? this.scores.correctedRow(method, layer, position, state)
+          : this.scores.row(method, layer, position, state),
+      )
       .filter((row) => row !== null);
     if (!rows.length) return null;
     const mean = rows.length === 1 ? rows[0] : rows[0].map((_, at) => sumOf(rows.map((row) => row[at])) / rows.length);
@@ -81,9 +87,52 @@ export class Pictures {
     }));
   }
 
+  /** Return the nodes that do not count for a color scale: the node's own token and attention sinks.
+   * @type {(node: number, focus: Focus) => Set<number>} */
+  skipped(node, { level }) {
+    const own = this.data.names ? [] : [node];
+    return new Set([...own, ...this.data.sinks.map((position) => level.nodeOf(position))]);
+  }
+
+  /** Return the color scale of scores of a node. @type {(scores: Vector | null, node: number, focus: Focus) => Scale} */
+  scale(scores, node, focus) {
+    return robustMax(scores ? [scores] : [], this.skipped(node, focus));
+  }
+
+  /** Return a function that tells which edges do not count for the scale: a node's to itself, and those to sinks.
+   * @type {(focus: Focus) => (edge: Edge) => boolean} */
+  isSkipped({ level }) {
+    const sinks = new Set(this.data.sinks.map((position) => level.nodeOf(position)));
+    return ({ above, below }) => (above === below && !this.data.names) || sinks.has(below);
+  }
+
   /** Return the picture of one method. @type {(method: Method, width: number, focus: Focus) => Picture} */
   create(method, width, focus) {
-    return focus.state.view === "heatmap" ? this.heatmap(method, width, focus) : this.graph(method, width, focus);
+    const { view } = focus.state;
+    if (view === "grid") return this.grid(method, width, focus);
+    return view === "heatmap" ? this.heatmap(method, width, focus) : this.graph(method, width, focus);
+  }
+
+  /** Return the space that a picture takes. @type {(width: number, focus: Focus) => NodeLayout} */
+  size(width, focus) {
+    return focus.state.view === "grid" ? this.gridLayout(width) : this.layout(width, focus);
+  }
+
+  /** @param {number} width */
+  gridLayout(width) {
+    return gridLayout(width, /** @type {NonNullable<PageData["grid"]>} */ (this.data.grid), this.data.tokens);
+  }
+
+  /** @type {(method: Method, width: number, focus: Focus) => Picture} */
+  grid(method, width, focus) {
+    const { selected, hover, state } = focus;
+    const layout = this.gridLayout(width);
+    const scores = this.tokenRow(method, selected, focus);
+    const { max, exceeds } = this.scale(scores, selected.node, focus);
+    const content = { method, scores, max, selected: selected.node, hover: hover?.node ?? null };
+    const missing = scores ? [] : [this.scores.reason(method, selected.layer, state)];
+    const notes = [...missing, ...this.flowNotes(method, focus)];
+    return { scene: gridScene(layout, content), layout, notes, max, exceeds, ink: 1, unit: "", cutLines: [] };
   }
 
   /** @type {(width: number, focus: Focus) => Layout} */
@@ -97,6 +146,8 @@ export class Pictures {
       names: level.names(0),
       tracks: this.data.importance.length,
       zoom: state.zoom,
+      generated: level.generated,
+      layerNames: this.data.layer_names,
     });
   }
 
@@ -109,8 +160,11 @@ export class Pictures {
       node < level.size(layer) ? this.tokenRow(method, { layer, node }, focus) : null,
     );
     const importance = this.importance(level);
-    const { scene, max } = heatmapScene(layout, { method, rows, selected: state.layer, hover, importance });
-    return { scene, layout, notes: this.saturationNotes(method, focus), max, ink: 1, unit: "" };
+    const missing = this.scores.missing(method);
+    const skipped = this.skipped(node, focus);
+    const content = { method, rows, selected: state.layer, skipped, missing, hover, importance };
+    const { scene, max, exceeds } = heatmapScene(layout, content);
+    return { scene, layout, notes: this.flowNotes(method, focus), max, exceeds, ink: 1, unit: "", cutLines: [] };
   }
 
   /** @type {(method: Method, width: number, focus: Focus) => Picture} */
@@ -121,9 +175,10 @@ export class Pictures {
     const top = highlighted ? this.nodeEdges(method, focus, highlighted) : this.overview(method, focus);
     const scores = this.row(method, queryNode, focus);
     const toTokens = scores?.length === level.size(0);
-    const { scene, max, ink } = graphScene(layout, {
+    const { scene, max, exceeds, ink, cutLines } = graphScene(layout, {
       method,
       top,
+      scale: this.scale(scores, queryNode.node, focus).max,
       highlighted,
       pair,
       selected,
@@ -137,23 +192,26 @@ export class Pictures {
     const notes = [
       ...(pair ? [] : top.notes),
       ...(method === "flow" ? pairNotes(pair, focus, this.scores.solver !== null) : []),
-      ...this.saturationNotes(method, focus),
+      ...this.flowNotes(method, focus),
+      ...(state.field && method !== "raw" ? [FIELD_NOTE] : []),
     ];
     if (!scores) notes.unshift(this.scores.reason(method, queryNode.layer, state));
     else if (!toTokens) notes.unshift(otherNodesNote(queryNode.layer));
-    return { scene, layout, notes, max, ink, unit: edgeUnit(method, state, highlighted, pair) };
+    return { scene, layout, notes, max, exceeds, ink, cutLines, unit: edgeUnit(method, state, highlighted, pair) };
   }
 
   /** Return the strongest edges of all positions, cached until something changes.
    * @type {(method: Method, focus: Focus) => OverviewEdges} */
-  overview(method, { level, state }) {
-    const key = [method, state.head, state.residual, state.normal, state.words].join(" ");
+  overview(method, focus) {
+    const { level, state } = focus;
+    const key = [method, settingsKey(state), state.normal, state.words].join(" ");
     const cached = this.overviews.get(key);
     if (cached) return cached;
     const { blocks, missing, pending } = this.scores.overview(method, state);
     const merged = blocks.filter(({ values }) => values.length).map((block) => level.block(block));
     const shares = drawsShares(method, state);
-    const top = topEdges(shares ? merged.map(normalizedBlock) : merged, MAX_EDGES, this.floor);
+    const isSkipped = this.isSkipped(focus);
+    const top = topEdges(shares ? merged.map(normalizedBlock) : merged, MAX_EDGES, this.floor, isSkipped);
     const status = missing ? [this.missingNote(method, blocks.length, pending)] : this.partialNotes(method, state);
     const notes = [...status, ...omittedNotes(top), ...(shares && !state.normal ? [SHARES_NOTE] : [])];
     return setBounded(this.overviews, key, { ...top, missing, notes }, CACHED_OVERVIEWS);
@@ -169,17 +227,20 @@ export class Pictures {
    * @type {(method: Method, state: State) => string[]} */
   partialNotes(method, state) {
     const stored = this.scores.stored.get(method);
-    if (!stored || this.scores.computes(method) || this.scores.solver?.canSolveRows) return [];
+    if (!stored || this.scores.computes(method) || this.scores.solver?.canSolve) return [];
     const partial = stored.queries.length < Math.max(...this.data.sizes.slice(1));
     return partial ? [this.scores.reason(method, state.layer, state)] : [];
   }
 
-  /** @type {(method: Method, focus: Focus, at: NodeRef) => { edges: Edge[], max: number, notes: string[] }} */
-  nodeEdges(method, { level, state }, at) {
+  /** @type {(method: Method, focus: Focus, at: NodeRef) =>
+   *   { edges: Edge[], max: number, exceeds: boolean, notes: string[] }} */
+  nodeEdges(method, focus, at) {
+    const { level, state } = focus;
     const blocks = nodeEdges(this.scores, method, level, at, state.layer, state, this.floor);
-    if (!blocks) return { edges: [], max: 1, notes: [] };
+    if (!blocks) return { edges: [], max: 1, exceeds: false, notes: [] };
     const shares = !this.scores.computes(method) && at.layer > 0 && state.normal;
-    const top = topEdges(shares ? blocks.map(normalizedBlock) : blocks, MAX_EDGES, this.floor);
+    const normal = shares ? blocks.map(normalizedBlock) : blocks;
+    const top = topEdges(normal, MAX_EDGES, this.floor, this.isSkipped(focus));
     return { ...top, notes: omittedNotes(top) };
   }
 
@@ -190,9 +251,12 @@ export class Pictures {
     return this.scores.solver.pair(state.pin.layer, state.pin.position, state.sink, state);
   }
 
-  /** @type {(method: Method, focus: Focus) => string[]} */
-  saturationNotes(method, { state, queryNode }) {
-    return method === "flow" ? saturationNotes(this.scores.saturation(queryNode.layer, state), queryNode.layer) : [];
+  /** Return notes about saturated or flat flow. @type {(method: Method, focus: Focus) => string[]} */
+  flowNotes(method, { state, level, queryNode: { layer, node } }) {
+    if (method !== "flow") return [];
+    const saturated = saturationNotes(this.scores.saturation(layer, state), layer);
+    const isFlat = level.positions(node).every((position) => this.scores.isFlat(layer, position, state));
+    return saturated.length || !isFlat ? saturated : [flatNote(layer)];
   }
 }
 

@@ -30,9 +30,9 @@ export function describeNode(at, methods, pictures, focus) {
     const row = pictures.row(method, at, focus);
     // Raw attention is to the nodes of the layer below.
     const names = level.names(method === "raw" ? at.layer - 1 : 0);
-    return [method, row ? formatTopScores(row, names) || "none" : "not computed"];
+    return [method, row ? formatTopScores(row, names) || "none" : pictures.scores.missing(method)];
   });
-  return { title: formatNode(at.layer, level.label(at.layer, at.node), at.node), lines };
+  return { title: formatNode(level, at.layer, at.node), lines };
 }
 
 /** @type {(token: number, from: NodeRef, methods: Method[], pictures: Pictures, focus: Focus) => Description} */
@@ -41,11 +41,11 @@ function describeToken(token, from, methods, pictures, focus) {
   /** @type {Description["lines"]} */
   const scores = methods.map((method) => {
     const row = pictures.row(method, from, focus);
-    return [method, row && token < row.length ? formatScore(row[token]) : "not computed"];
+    return [method, row && token < row.length ? formatScore(row[token]) : pictures.scores.missing(method)];
   });
   /** @type {Description["lines"]} */
   const importance = pictures.importance(level).map(({ method, values }) => [method, formatScore(values[token])]);
-  const query = formatNode(from.layer, level.label(from.layer, from.node), from.node);
+  const query = formatNode(level, from.layer, from.node);
   return { title: `${displayName(level.label(0, token))}, from ${query}`, lines: [...scores, ...importance] };
 }
 
@@ -55,31 +55,46 @@ export function announceNode(at, methods, pictures, focus) {
   return `${title}. ${lines.map(([name, text]) => `${importanceName(name)}: ${text}`).join(". ")}.`;
 }
 
-/** Return which scores are shown, in one line. @type {(focus: Focus, scores: Pictures["scores"]) => string} */
-export function captionOf({ state, level, queryNode: { layer, node } }, scores) {
+/** Return which scores are shown and how they were made, in one line.
+ * @type {(focus: Focus, methods: Method[], scores: Pictures["scores"]) => string} */
+export function captionOf({ state, level, queryNode: { layer, node } }, methods, scores) {
   const position = formatPosition(node, level.label(layer, node));
-  const parts = [`Layer ${layer}, ${state.words ? "word" : "position"} ${position}`];
-  const edges = edgesToShow(scores.data);
-  if (edges) parts.push(`edges: ${edgesName(edges)}`);
-  if (scores.edges && state.head >= 0) parts.push(`head ${state.head} at this layer, mean of heads below`);
-  const residual = residualOf(state, scores);
-  if (residual !== undefined) parts.push(`residual ${residual}`);
+  const named = level.data.layer_names ? `${layer} (${level.layerName(layer)})` : layer;
+  const parts = [`Layer ${named}, ${state.words ? "word" : "position"} ${position}`];
+  const written = level.written(level.positions(node).at(-1) ?? 0);
+  if (written !== null) parts[0] += `, which wrote ${formatPosition(written, level.data.tokens[written])}`;
+  parts.push(methods.join(", "), ...edgeSettings(state, scores));
+  if (state.field) parts.push("corrected for the receptive field");
   if (state.words) parts.push("scores of word pieces summed");
   if (state.normal) parts.push("rows sum to one");
   return parts.join(" · ");
 }
 
-/** Return the residual that is chosen, or that these edge weights contain: a number, or "measured".
- * @type {(state: Focus["state"], scores: Pictures["scores"]) => unknown} */
-function residualOf(state, { data }) {
-  if (data.attention) return state.residual;
-  return edgesToShow(data) ? data.scores[0]?.settings.residual : undefined;
+/** Return how the edges were made: what they weigh, heads, residual, attention sinks.
+ * @type {(state: Focus["state"], scores: Pictures["scores"]) => string[]} */
+function edgeSettings(state, { data, edges }) {
+  const { heads, residual, without } = data.scores[0]?.settings ?? {};
+  const parts = [`edges: ${data.edges ? edgesName(data.edges) : "as given"}`];
+  if (data.attention) {
+    const { n_heads } = data.attention;
+    const mean = n_heads === 1 ? "one head" : `mean of ${n_heads ?? "the"} heads`;
+    parts.push(state.head >= 0 ? `head ${state.head} at this layer, mean of heads below` : mean);
+    parts.push(`residual ${state.residual}`);
+  } else {
+    if (typeof heads === "string") parts.push(`${heads} of heads`);
+    if (residual !== undefined) parts.push(`residual ${residual}`);
+  }
+  const sinks = data.sinks.map((position) => formatPosition(position, data.tokens[position])).join(", ");
+  if (sinks) parts.push(`sinks ${state.keepSinks ? "kept" : "removed"}: ${sinks}`);
+  else if (!edges && Array.isArray(without)) parts.push(`without ${without.join(", ")}`);
+  else if (data.attention) parts.push("no sinks");
+  return parts;
 }
 
 /** Return the caption of a figure, with the pair whose flow and cut it shows.
- * @type {(pictures: Pictures, focus: Focus) => string} */
-export function figureCaption(pictures, focus) {
-  const caption = captionOf(focus, pictures.scores);
+ * @type {(pictures: Pictures, methods: Method[], focus: Focus) => string} */
+export function figureCaption(pictures, methods, focus) {
+  const caption = captionOf(focus, methods, pictures.scores);
   const { view, sink } = focus.state;
   const pair = view === "graph" ? pictures.pair(focus) : null;
   if (!pair || sink === null) return caption;

@@ -22,7 +22,10 @@ const RELEASE_AFTER = 10_000;
  * @type {(view: View) => Record<string, () => void>} */
 export function exportActions(view) {
   const name = () => fileName(edgesToShow(view.scores.data), view.state);
-  const figure = () => view.panels.figure(view.focus(), figureCaption(view.pictures, view.focus()));
+  const figure = () => {
+    const { panels } = view;
+    return panels.figure(view.focus(), figureCaption(view.pictures, panels.shown, view.focus()));
+  };
   return {
     // Always light: most figures are printed on white paper.
     SVG: () => saveFile([svgFile(figure(), LIGHT)], "image/svg+xml", `${name()}.svg`),

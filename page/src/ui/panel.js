@@ -1,11 +1,12 @@
 /** One method's panel: heading, scrollable picture, legend and notes. */
 
-/** @import { Method, NodeRef, PageData, Palette, Picture, TextPiece, Vector, ViewName } from "../types.js" */
+/** @import { Mark, Method, NodeRef, PageData, Palette, Picture, Scale, TextPiece, Vector } from "../types.js" */
+/** @import { ViewName } from "../types.js" */
 
 import { importanceColor } from "../draw/axes.js";
 import { drawScene } from "../draw/canvas.js";
 import { importanceName, methodDescription, methodTitle } from "../draw/format.js";
-import { LEGEND, legendMarks } from "../draw/legend.js";
+import { colorBar, LEGEND, legendMarks } from "../draw/legend.js";
 import { createSvg } from "../draw/svg.js";
 import { make, makeHeading, setText } from "./dom.js";
 import { TextView } from "./text.js";
@@ -69,8 +70,8 @@ export class Panel {
   }
 
   /** Draw a picture as SVG elements, or the visible part of it on a canvas.
-   * @type {(picture: Picture, palette: Palette, importance: PageData["importance"]) => void} */
-  draw(picture, palette, importance) {
+   * @type {(picture: Picture, palette: Palette, importance: PageData["importance"], generated: boolean) => void} */
+  draw(picture, palette, importance, generated) {
     this.picture = picture;
     this.palette = palette;
     this.reserve(picture.scene);
@@ -81,7 +82,7 @@ export class Panel {
       this.inner.replaceChildren(svg);
     }
     this.drawNotes(picture.notes);
-    this.drawLegend(picture, palette, importance);
+    this.drawLegend(picture, palette, importance, generated);
   }
 
   /** Reserve the space of a picture. @type {(size: { width: number, height: number }) => void} */
@@ -118,33 +119,47 @@ export class Panel {
     this.notes.replaceChildren(...notes.map((note) => make("p", {}, note)));
   }
 
-  /** Draw samples of edges with their numbers, and the colors of importance.
-   * @type {(picture: Picture, palette: Palette, importance: PageData["importance"]) => void} */
-  drawLegend(picture, palette, importance) {
-    const { layout, max, ink, unit } = picture;
-    const key = `${max} ${unit} ${layout.column} ${layout.cells} ${ink} ${palette.paper}`;
-    if (this.legendKey === key) return;
-    this.legendKey = key;
+  /** Draw samples of edges with their numbers, and the colors of importance and of generated tokens.
+   * @type {(picture: Picture, palette: Palette, importance: PageData["importance"], generated: boolean) => void} */
+  drawLegend(picture, palette, importance, generated) {
+    const { layout, max, exceeds, ink, unit } = picture;
+    const key = `${max} ${exceeds} ${unit} ${layout.column} ${layout.cells} ${ink} ${palette.paper}`;
     const names = importance.map(({ method }, track) =>
       make("span", { class: importanceColor(track) }, make("i", { class: "swatch" }), importanceName(method)),
     );
-    this.legend.replaceChildren(
-      createSvg({ ...LEGEND, marks: legendMarks(picture, this.method) }, palette),
+    this.setLegend(key, legendMarks(picture, this.method), palette, [
       ...(layout.cells ? [] : [make("span", {}, unit)]),
-      make("div", {}, ...names),
-    );
+      make("div", {}, ...names, ...(generated ? [makeGenerated()] : [])),
+    ]);
   }
 
-  /** Show the text with scores instead of a picture.
-   * @type {(pieces: TextPiece[], scores: Vector | null, selected: number, notes: string[]) => void} */
-  showText(pieces, scores, selected, notes) {
-    this.text.show(pieces, scores, selected);
+  /** Replace the legend where its key is new. @type {(key: string, marks: Mark[], palette: Palette, more: Node[]) => void} */
+  setLegend(key, marks, palette, more) {
+    if (this.legendKey === key) return;
+    this.legendKey = key;
+    this.legend.replaceChildren(createSvg({ ...LEGEND, marks }, palette), ...more);
+  }
+
+  /**
+   * Show the text with scores instead of a picture; `written` is the token that the selected one wrote.
+   *
+   * @param {TextPiece[]} pieces
+   * @param {{ scores: Vector | null, scale: Scale, notes: string[] }} content
+   * @param {number} selected
+   * @param {number | null} written
+   * @param {Palette} palette
+   */
+  showText(pieces, { scores, scale, notes }, selected, written, palette) {
+    this.text.show(pieces, scores, scale.max, selected, written);
     this.drawNotes(notes);
+    const generated = pieces.some((piece) => piece.generated) ? [makeGenerated()] : [];
+    const key = `text ${scale.max} ${scale.exceeds} ${palette.paper}`;
+    this.setLegend(key, colorBar(scale, this.method), palette, generated);
   }
 
   /** Show the parts of a view. @param {ViewName} view */
   setView(view) {
-    this.scroller.hidden = this.legend.hidden = view === "text";
+    this.scroller.hidden = view === "text";
     this.text.element.hidden = view !== "text";
   }
 
@@ -163,4 +178,9 @@ export class Panel {
     if (x < scrollLeft + NEAR_BORDER || x > scrollLeft + clientWidth - NEAR_BORDER)
       this.scroller.scrollLeft = x - clientWidth / 2;
   }
+}
+
+/** Return the line of the legend that tells how generated tokens are marked. */
+function makeGenerated() {
+  return make("span", { class: "generated-mark" }, make("i", { class: "underline" }), "generated");
 }

@@ -1,13 +1,13 @@
 /** All panels: in a row, or stacked where columns would be too narrow. */
 
-/** @import { Focus, Method, NodeRef, PageData, Palette, Scene, TextPiece, Vector } from "../types.js" */
+/** @import { Ends, Focus, Method, NodeRef, PageData, Palette, Scale, Scene, TextPiece, Vector } from "../types.js" */
 /** @import { EdgeChoices } from "./choices.js" */
 
 import { countEdges } from "../compute/edges.js";
 import { figureScene, textScene } from "../draw/figure.js";
-import { HELP, importanceName, methodTitle } from "../draw/format.js";
+import { helpFor, importanceName, methodTitle } from "../draw/format.js";
 import { columnWidth, UPRIGHT_FROM } from "../draw/layout.js";
-import { figureLegend } from "../draw/legend.js";
+import { colorBar, figureLegend } from "../draw/legend.js";
 import { make } from "./dom.js";
 import { Panel } from "./panel.js";
 import { textPieces } from "./text.js";
@@ -73,10 +73,12 @@ export class Panels {
    * @type {(focus: Focus, width: number) => void} */
   arrange({ state, level }, width) {
     this.narrow = width < NARROW;
-    this.shown = this.narrow ? [state.alone ?? state.methods[0]] : state.methods;
+    // Rollout says most on its own: raw attention is of one layer, and flow is often saturated.
+    const first = state.methods.includes("rollout") ? "rollout" : state.methods[0];
+    this.shown = this.narrow ? [state.alone ?? first] : state.methods;
     const panelWidth = width / this.shown.length - PADDING;
     const size = Math.max(...this.data.sizes.map((_, layer) => level.size(layer)));
-    const tooNarrow = columnWidth(panelWidth, size, MARGIN) < UPRIGHT_FROM;
+    const tooNarrow = state.view !== "grid" && columnWidth(panelWidth, size, MARGIN) < UPRIGHT_FROM;
     this.stacked = state.view !== "text" && this.shown.length > 1 && tooNarrow;
     const column = columnWidth(this.stacked ? width - PADDING : panelWidth, size, MARGIN);
     this.zoomable = ["graph", "heatmap"].includes(state.view) && (column < ZOOM_BELOW || state.zoom > 1);
@@ -85,7 +87,7 @@ export class Panels {
     this.arrangement = key;
     this.element.classList.toggle("stacked", this.stacked);
     this.element.hidden = state.view === "table";
-    this.element.setAttribute("aria-label", `Token attention. ${HELP[state.view]}`);
+    this.element.setAttribute("aria-label", `Token attention. ${helpFor(state.view, this.data)}`);
     for (const panel of this.all) {
       panel.element.hidden = !this.shown.includes(panel.method);
       panel.setView(state.view);
@@ -109,12 +111,16 @@ export class Panels {
     for (const panel of this.visible) {
       panel.setEdges(edges);
       panel.outdated = this.long && view !== "text" && !panel.inWindow;
-      if (panel.outdated) panel.reserve(pictures.layout(panel.width, focus));
-      else if (view !== "text")
-        panel.draw(pictures.create(panel.method, panel.width, focus), palette, this.data.importance);
-      else {
-        const { scores, notes } = this.textContent(panel.method, focus);
-        panel.showText(this.textPieces(focus), scores, focus.selected.node, notes);
+      if (panel.outdated) panel.reserve(pictures.size(panel.width, focus));
+      else if (view !== "text") {
+        const importance = view === "grid" ? [] : this.data.importance;
+        const picture = pictures.create(panel.method, panel.width, focus);
+        panel.draw(picture, palette, importance, view !== "grid" && this.data.generated > 0);
+      } else {
+        const written = focus.level.written(focus.state.query);
+        const node = written === null ? null : focus.level.nodeOf(written);
+        const content = this.textContent(panel.method, focus);
+        panel.showText(this.textPieces(focus), content, focus.selected.node, node, palette);
       }
     }
   }
@@ -127,14 +133,24 @@ export class Panels {
     return this.pieces;
   }
 
-  /** Return scores, if known, and notes of the text view.
-   * @type {(method: Method, focus: Focus) => { scores: Vector | null, notes: string[] }} */
+  /** Return where the edges of a cut are in the window. @returns {Ends[]} */
+  cutLines() {
+    return this.visible.flatMap(({ picture, inner }) => {
+      const { left, top } = inner.getBoundingClientRect();
+      const lines = picture?.cutLines ?? [];
+      return lines.map(([x1, y1, x2, y2]) => /** @type {Ends} */ ([x1 + left, y1 + top, x2 + left, y2 + top]));
+    });
+  }
+
+  /** Return scores, if known, their color scale and notes of the text view.
+   * @type {(method: Method, focus: Focus) => { scores: Vector | null, scale: Scale, notes: string[] }} */
   textContent(method, focus) {
     const { selected, state } = focus;
     const pictures = this.choices.pictures(state.edges);
     const scores = pictures.tokenRow(method, selected, focus);
     const missing = scores ? [] : [pictures.scores.reason(method, selected.layer, state)];
-    return { scores, notes: [...missing, ...pictures.saturationNotes(method, focus)] };
+    const scale = pictures.scale(scores, selected.node, focus);
+    return { scores, scale, notes: [...missing, ...pictures.flowNotes(method, focus)] };
   }
 
   /** Return the notes of all panels with the name of the method. @type {(focus: Focus) => string[]} */
@@ -156,22 +172,26 @@ export class Panels {
     const panels = this.visible.map(({ method, width }) => {
       const title = methodTitle(method, edges);
       if (isText) {
-        const { scores, notes } = this.textContent(method, focus);
-        return { method, title, scene: textScene(method, this.textPieces(focus), scores), legend: [], notes };
+        const { scores, scale, notes } = this.textContent(method, focus);
+        const scene = textScene(method, this.textPieces(focus), scores, scale.max);
+        return { method, title, scene, legend: colorBar(scale, method), notes };
       }
       const picture = this.choices.pictures(edges).create(method, width, focus);
       return { method, title, scene: picture.scene, legend: figureLegend(picture, method), notes: picture.notes };
     });
-    const importance = isText ? [] : this.data.importance.map(({ method }) => importanceName(method));
+    const importance =
+      isText || view === "grid" ? [] : this.data.importance.map(({ method }) => importanceName(method));
     return figureScene(panels, this.stacked || isText, caption, importance);
   }
 
-  /** Create pictures of a long input without showing them, so that the code of a hover is compiled.
+  /** Create pictures of a long input without showing them, so that the code of a hover is compiled; none of flow,
+   * which would have to be solved.
    * @type {(focusAt: (at: NodeRef) => Focus) => Generator<void, void>} */
   *warmUp(focusAt) {
     for (const layer of this.choices.first.layers) {
       for (const { method, width } of this.visible) {
         yield;
+        if (method === "flow") continue;
         const focus = focusAt({ layer, node: layer });
         this.choices.pictures(focus.state.edges).create(method, width, focus);
       }

@@ -9,8 +9,21 @@
 
 import { hasWords } from "../compute/level.js";
 
-/** @type {ViewName[]} */
-export const VIEWS = ["graph", "heatmap", "text", "table"];
+/** Tokens from which a page opens in the text view; chosen: a graph has no space for their names. */
+const LONG = 65;
+
+/** Return the views of a document; only patches of an image have a grid. @type {(data: PageData) => ViewName[]} */
+export function viewsOf({ grid }) {
+  return [...(grid ? [/** @type {const} */ ("grid")] : []), "graph", "heatmap", "text", "table"];
+}
+
+/** Return the view that a page opens in. @type {(data: PageData) => ViewName} */
+function firstView({ grid, tokens }) {
+  if (grid) return "grid";
+  const named = tokens.some((token, position) => token !== String(position));
+  return named && tokens.length >= LONG ? "text" : "graph";
+}
+
 /** Chosen: at the last one a column of a long input is as wide as its label. */
 export const ZOOMS = [1, 2, 4, 8];
 
@@ -19,7 +32,7 @@ export function initialState(data, choices) {
   const scores = choices.first;
   const layer = pick(data.layer, scores.layers, scores.layers[scores.layers.length - 1]);
   return {
-    view: "graph",
+    view: firstView(data),
     edges: choices.names[0],
     methods: [...scores.methods],
     alone: null,
@@ -27,6 +40,7 @@ export function initialState(data, choices) {
     query: Math.max(0, Math.min(data.query, data.sizes[layer] - 1)),
     ...(choices.attention ?? scores).defaults,
     normal: false,
+    field: false,
     words: false,
     pin: null,
     sink: null,
@@ -44,7 +58,8 @@ export function stateToText(state, initial) {
   if (state.alone) parts.set("alone", state.alone);
   for (const name of /** @type {const} */ (["layer", "query", "head", "residual", "zoom"]))
     if (state[name] !== initial[name]) parts.set(name, String(state[name]));
-  for (const name of /** @type {const} */ (["normal", "words"])) if (state[name]) parts.set(name, "1");
+  for (const name of /** @type {const} */ (["normal", "field", "words"])) if (state[name]) parts.set(name, "1");
+  if (state.keepSinks !== initial.keepSinks) parts.set("sinks", state.keepSinks ? "keep" : "remove");
   if (state.pin) parts.set("pin", `${state.pin.layer}.${state.pin.position}`);
   if (state.pin && state.sink !== null) parts.set("sink", String(state.sink));
   return parts.toString();
@@ -59,7 +74,7 @@ export function stateFromText(text, data, choices) {
   const methods = scores.methods.filter((method) => (parts.get("methods") ?? "").split(".").includes(method));
   return {
     ...initial,
-    view: pick(parts.get("view"), VIEWS, initial.view),
+    view: pick(parts.get("view"), viewsOf(data), initial.view),
     edges: pick(parts.get("edges"), choices.names, initial.edges),
     methods: methods.length ? methods : initial.methods,
     alone: pick(parts.get("alone"), scores.methods, null),
@@ -67,7 +82,9 @@ export function stateFromText(text, data, choices) {
     query: integer(parts.get("query"), data.sizes[layer]) ?? Math.min(initial.query, data.sizes[layer] - 1),
     head: integer(parts.get("head"), attention?.edges?.heads ?? 0) ?? -1,
     residual: (attention && residualFrom(parts.get("residual"))) ?? initial.residual,
+    keepSinks: { keep: true, remove: false }[parts.get("sinks") ?? ""] ?? initial.keepSinks,
     normal: parts.get("normal") === "1",
+    field: parts.get("field") === "1" && Boolean(attention?.field),
     words: parts.get("words") === "1" && hasWords(data),
     zoom: pick(integer(parts.get("zoom")), ZOOMS, 1),
     ...pinFrom(parts, data, scores),

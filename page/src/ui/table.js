@@ -13,7 +13,7 @@ export function makeTable(caption, pictures, focus) {
   const titles = ["#", focus.state.words ? "Word" : "Token", ...columns.map(({ title }) => title)];
   const head = make("tr", {}, ...titles.map((title) => make("th", { scope: "col" }, title)));
   const rows = focus.level.names(0).map((name, at) => {
-    const cells = columns.map(({ values }) => (values ? formatExact(values[at]) : "not computed"));
+    const cells = columns.map(({ values, missing }) => (values ? formatExact(values[at]) : missing));
     const [number, ...scores] = [String(at), ...cells].map((text) => make("td", { class: "number" }, text));
     return make("tr", {}, number, make("th", { scope: "row" }, displayName(name)), ...scores);
   });
@@ -22,12 +22,14 @@ export function makeTable(caption, pictures, focus) {
 }
 
 /** Return the scores of each method, then importance.
- * @type {(pictures: Pictures, focus: Focus) => { title: string, values: Vector | null }[]} */
+ * @type {(pictures: Pictures, focus: Focus) => { title: string, values: Vector | null, missing: string }[]} */
 function tableColumns(pictures, focus) {
   const scores = pictures.scores.methods.map((method) => ({
     title: methodTitle(method, focus.state.edges),
     values: pictures.tokenRow(method, focus.selected, focus),
+    missing: pictures.scores.missing(method),
   }));
   const importance = pictures.importance(focus.level);
-  return [...scores, ...importance.map(({ method, values }) => ({ title: importanceName(method), values }))];
+  const columns = importance.map(({ method, values }) => ({ title: importanceName(method), values, missing: "" }));
+  return [...scores, ...columns];
 }

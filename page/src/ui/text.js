@@ -2,7 +2,6 @@
 
 /** @import { Method, PageData, TextPiece, Vector } from "../types.js" */
 
-import { maxFinite } from "../compute/matrix.js";
 import { displayName, formatScore } from "../draw/format.js";
 import { cellAlpha } from "../draw/marks.js";
 import { make } from "./dom.js";
@@ -15,7 +14,11 @@ import { make } from "./dom.js";
  */
 export function textPieces({ text, spans }, level) {
   const names = level.names(0);
-  if (!text || !spans) return names.map((name, node) => ({ text: displayName(name), node, apart: true }));
+  /** @type {(node: number) => boolean} */
+  const isGenerated = (node) => level.writer(node) !== null;
+  if (!text || !spans) {
+    return names.map((name, node) => ({ text: displayName(name), node, apart: true, generated: isGenerated(node) }));
+  }
   /** @type {TextPiece[]} */
   const pieces = [];
   let place = 0;
@@ -27,11 +30,11 @@ export function textPieces({ text, spans }, level) {
     const start = Math.max(place, Math.min(...own.map((span) => span[0])));
     const end = Math.max(...own.map((span) => span[1]));
     if (!own.length || end <= start) {
-      pieces.push({ text: displayName(name), node, apart: true });
+      pieces.push({ text: displayName(name), node, apart: true, generated: isGenerated(node) });
       return;
     }
     if (start > place) pieces.push({ text: text.slice(place, start), node: null });
-    pieces.push({ text: text.slice(start, end), node });
+    pieces.push({ text: text.slice(start, end), node, generated: isGenerated(node) });
     place = end;
   });
   if (place < text.length) pieces.push({ text: text.slice(place), node: null });
@@ -48,15 +51,16 @@ export class TextView {
     this.tokens = new Map();
   }
 
-  /** @type {(pieces: TextPiece[], scores: Vector | null, selected: number) => void} */
-  show(pieces, scores, selected) {
+  /** Show scores on a scale that ends at `max`; `written` is the token that the selected one wrote.
+   * @type {(pieces: TextPiece[], scores: Vector | null, max: number, selected: number, written: number | null) => void} */
+  show(pieces, scores, max, selected, written) {
     if (this.pieces !== pieces) this.build(pieces);
-    const max = scores ? maxFinite(scores) || 1 : 1;
     for (const [node, span] of this.tokens) {
       const score = scores?.[node] ?? 0;
       span.style.setProperty("--share", `${Math.round(100 * cellAlpha(score / max))}%`);
       span.classList.toggle("selected", node === selected);
-      span.title = scores ? formatScore(score) : "not computed";
+      span.classList.toggle("written", node === written);
+      span.title = scores ? formatScore(score) : "not known";
     }
   }
 
@@ -64,9 +68,10 @@ export class TextView {
   build(pieces) {
     this.pieces = pieces;
     this.tokens.clear();
-    const children = pieces.map(({ text, node, apart }) => {
+    const children = pieces.map(({ text, node, apart, generated }) => {
       if (node === null) return text;
-      const span = make("span", { class: apart ? "token apart" : "token", "data-node": node }, text);
+      const classes = ["token", apart && "apart", generated && "generated"].filter(Boolean).join(" ");
+      const span = make("span", { class: classes, "data-node": node }, text);
       this.tokens.set(node, span);
       return span;
     });

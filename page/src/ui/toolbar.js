@@ -8,12 +8,14 @@
 import { hasWords } from "../compute/level.js";
 import { edgesName, formatPosition } from "../draw/format.js";
 import { make, setText } from "./dom.js";
-import { residualFrom, VIEWS, ZOOMS } from "./state.js";
+import { residualFrom, viewsOf, ZOOMS } from "./state.js";
 
-const VIEW_NAMES = { graph: "Graph", heatmap: "Heat map", text: "Text", table: "Table" };
+const VIEW_NAMES = { grid: "Grid", graph: "Graph", heatmap: "Heat map", text: "Text", table: "Table" };
 const METHOD_NAMES = { raw: "Raw", rollout: "Rollout", flow: "Flow" };
 /** Suggested residuals; any other can be typed. Chosen: quarters, with the paper's half. */
 const RESIDUALS = [0, 0.25, 0.5, 0.75];
+const FIELD_TITLE =
+  "Divide scores by those of uniform attention: in a decoder, more positions see early tokens, which favors these";
 /** Milliseconds that a button shows a message; chosen: long enough to read it. */
 const FLASH_TIME = 1600;
 
@@ -27,7 +29,8 @@ export class Toolbar {
     this.id = ++toolbars;
     const { data, choices } = view;
     const { attention } = choices;
-    this.views = VIEWS.map((name) =>
+    const views = viewsOf(data);
+    this.views = views.map((name) =>
       make("input", {
         type: "radio",
         name: `view-${this.id}`,
@@ -48,6 +51,8 @@ export class Toolbar {
       ...(attention ? [this.makeResidualControl()] : []),
     ];
     const names = this.adjustments.length > 1 ? "Heads and residual" : "The residual";
+    this.field = this.makeCheckbox("field");
+    if (attention?.field) this.adjustments.push(makeCheck("Receptive field", this.field, FIELD_TITLE));
     this.reason = make("p", { class: "reason", hidden: true }, `${names} can be chosen for attention only.`);
     this.normal = this.makeCheckbox("normal");
     this.words = this.makeCheckbox("words");
@@ -60,7 +65,11 @@ export class Toolbar {
     this.element = make(
       "div",
       { class: "toolbar", role: "group", "aria-label": "Display options" },
-      makeSegments("View", this.views, Object.values(VIEW_NAMES)),
+      makeSegments(
+        "View",
+        this.views,
+        views.map((name) => VIEW_NAMES[name]),
+      ),
       this.makeMethods(),
       ...(choices.names.length > 1
         ? [makeControl(["Edges"], [this.edges], { title: "What the edges of the graph weigh" })]
@@ -140,7 +149,7 @@ export class Toolbar {
     return makeControl(["Residual"], [this.residual, list], { title });
   }
 
-  /** @type {(name: "normal" | "words") => HTMLInputElement} */
+  /** @type {(name: "normal" | "field" | "words") => HTMLInputElement} */
   makeCheckbox(name) {
     const onchange = () => this.view.change({ [name]: input.checked });
     const input = make("input", { type: "checkbox", onchange });
@@ -158,8 +167,10 @@ export class Toolbar {
     }
     this.layer.value = String(layers.indexOf(state.layer));
     this.layer.disabled = layers.length < 2;
-    this.layer.setAttribute("aria-valuetext", `layer ${state.layer} of ${layers.at(-1)}`);
-    setText(this.layerText, `${state.layer} of ${layers.at(-1)}`);
+    const { layer_names } = this.view.data;
+    const named = layer_names ? `, ${layer_names[state.layer]}` : "";
+    this.layer.setAttribute("aria-valuetext", `layer ${state.layer} of ${layers.at(-1)}${named}`);
+    setText(this.layerText, `${state.layer} of ${layers.at(-1)}${named}`);
     this.showPositions(state);
     this.edges.value = state.edges;
     const adjustable = this.view.scores === this.view.choices.attention;
@@ -168,6 +179,7 @@ export class Toolbar {
     this.heads.value = String(state.head);
     this.residual.value = String(state.residual);
     this.normal.checked = state.normal;
+    this.field.checked = state.field;
     this.words.checked = state.words;
     this.zoom.hidden = !zoomable;
     this.zoomOut.disabled = state.zoom === ZOOMS[0];

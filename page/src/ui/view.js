@@ -1,10 +1,10 @@
 /** The view of a document: holds the state and draws when it changes. */
 
-/** @import { Focus, Method, NodeRef, PageData, State } from "../types.js" */
+/** @import { Ends, Focus, Method, NodeRef, PageData, State } from "../types.js" */
 
 import { Level } from "../compute/level.js";
 import { Scheduler } from "../compute/scheduler.js";
-import { formatNode, HELP } from "../draw/format.js";
+import { formatNode, helpFor } from "../draw/format.js";
 import { pairNotes } from "../draw/notes.js";
 import { applyPalette, watchTheme } from "../draw/theme.js";
 import { EdgeChoices } from "./choices.js";
@@ -14,6 +14,7 @@ import { exportActions, makeLinkField } from "./export.js";
 import { makeHeader } from "./header.js";
 import { addKeyListeners, addPointerListeners, stepNode } from "./input.js";
 import { Panels } from "./panels.js";
+import { SinksLine } from "./sinks.js";
 import { initialState, stateFromText, stateToText, ZOOMS } from "./state.js";
 import { makeTable } from "./table.js";
 import { Toolbar } from "./toolbar.js";
@@ -55,6 +56,7 @@ export class View {
     const heading = options.heading ?? 2;
     this.panels = new Panels(data, this.choices, heading + 1, () => this.draw());
     this.toolbar = new Toolbar(this, exportActions(this));
+    this.sinks = new SinksLine(this);
     this.caption = make("p", { class: "caption" });
     this.live = make("p", { class: "visually-hidden", role: "status", "aria-live": "polite" });
     // Screen readers skip the content of an application, so notes are repeated outside.
@@ -69,6 +71,7 @@ export class View {
       makeHeader(data, heading),
       this.toolbar.element,
       this.link,
+      this.sinks.element,
       this.caption,
       this.panels.element,
       this.notes,
@@ -130,7 +133,11 @@ export class View {
       this.level = new Level(this.data, this.state.words);
       this.hover = this.cursor = null;
     }
-    if (/** @type {const} */ (["edges", "head", "residual"]).some((name) => this.state[name] !== before[name])) {
+    if (
+      /** @type {const} */ (["edges", "head", "residual", "keepSinks"]).some(
+        (name) => this.state[name] !== before[name],
+      )
+    ) {
       this.scheduler.clear();
       // Their tasks are dropped: they request them again when they are next shown.
       this.choices.pictures(before.edges).dropIncomplete();
@@ -198,15 +205,26 @@ export class View {
     }
     const frame = this.root.getBoundingClientRect();
     const content = describeNode(at, this.panels.shown, this.pictures, this.focus());
-    this.tooltip.show(content, event.clientX - frame.left, event.clientY - frame.top, frame.width);
+    const { left, top, width } = frame;
+    const cut = this.state.sink === null ? [] : this.panels.cutLines();
+    const avoided = cut.map(([x1, y1, x2, y2]) => /** @type {Ends} */ ([x1 - left, y1 - top, x2 - left, y2 - top]));
+    this.tooltip.show(content, event.clientX - left, event.clientY - top, width, avoided);
   }
 
   /** @param {NodeRef} at */
   clickNode(at) {
-    const { view } = this.state;
-    if (view === "text") this.selectNode(at.node);
+    const { view, pin } = this.state;
+    const writer = at.layer === 0 ? this.level.writer(at.node) : null;
+    if (writer !== null && !(view === "graph" && pin)) this.selectWriter(writer);
+    else if (view === "text" || view === "grid") this.selectNode(at.node);
     else if (view === "graph") this.pinNode(at);
     else if (at.layer) this.selectLayer(at.layer);
+  }
+
+  /** Select the position that wrote a generated token. @param {number} position */
+  selectWriter(position) {
+    this.select(this.state.layer, position);
+    setText(this.live, `Written by ${formatNode(this.level, this.state.layer, this.level.nodeOf(position))}`);
   }
 
   /** Pin a node, or with a pinned node the pair with a token; what is pinned already is unpinned.
@@ -214,7 +232,7 @@ export class View {
   pinNode({ layer, node }) {
     const { pin, sink } = this.state;
     const position = this.level.positions(node)[0];
-    const name = formatNode(layer, this.level.label(layer, node), node);
+    const name = formatNode(this.level, layer, node);
     if (layer === 0 && pin?.layer) {
       if (sink === position) this.change({ sink: null }, "Pair unpinned");
       else {
@@ -300,8 +318,9 @@ export class View {
     const toolbarKey = JSON.stringify([this.state, this.width]);
     if (this.toolbarKey !== toolbarKey) this.toolbar.show(this.state, this.panels);
     this.toolbarKey = toolbarKey;
-    setText(this.caption, captionOf(focus, this.scores));
-    setText(this.help, HELP[view]);
+    this.sinks.show(this.state, this.scores);
+    setText(this.caption, captionOf(focus, this.panels.shown, this.scores));
+    setText(this.help, helpFor(view, this.data));
     this.panels.draw(focus, palette);
     clearTimeout(this.tableTimer);
     this.table.setAttribute("aria-busy", "true");
@@ -311,7 +330,7 @@ export class View {
 
   drawTable() {
     const focus = this.focus();
-    const caption = captionOf({ ...focus, queryNode: focus.selected }, this.scores);
+    const caption = captionOf({ ...focus, queryNode: focus.selected }, this.scores.methods, this.scores);
     this.notes.hidden = this.state.view === "table";
     this.notes.replaceChildren(...this.panels.methodNotes(focus).map((note) => make("p", {}, note)));
     const key = JSON.stringify([this.state, this.scores.solver?.solved]);

@@ -10,9 +10,10 @@ import typer
 from attnflow import models
 from attnflow._internal import storage
 from attnflow._internal.display import label_names
+from attnflow._internal.sinks import describe_sinks, sinks_to_remove
 from attnflow.cli import _model_options as options
 from attnflow.cli._loading import explain_memory_errors, loaded_model, loading
-from attnflow.cli._notes import print_edges_note, print_note, print_sinks_note, print_unknown_note
+from attnflow.cli._notes import print_edges_note, print_note, print_unknown_note
 from attnflow.cli._options import check_file, number_or_name, wrong
 from attnflow.cli._progress import progress_bar
 from attnflow.cli._texts import one_text
@@ -76,6 +77,13 @@ def view(
             "commas, the page shows the first and switches between them.  [default: attention]",
         ),
     ] = None,
+    sinks: Annotated[
+        Literal["remove", "keep"],
+        typer.Option(
+            help="Take attention sinks out of the graph that is seen first, or keep them; the page "
+            "switches between the two."
+        ),
+    ] = "remove",
     target: options.Target = None,
     position: options.Position = None,
     replace: options.Replace = None,
@@ -115,15 +123,28 @@ def view(
         seen = _explained(one_text(shown, file), model, names, load_settings, predicted, passes)
     settings: Any = {"layer": layer, "query": query, "title": title, "threads": threads}
     with progress_bar("attention flow") as progress:
-        page = to_html(seen, heads=heads, progress=progress, **settings)
+        page = to_html(seen, heads=heads, sinks=sinks, progress=progress, **settings)
     with storage.atomic_file(out) as draft:
         _ = draft.write_text(page, encoding="utf-8")
     size = len(page.encode())
     shown_size = f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{size / 1e3:.0f} kB"
     typer.echo(f"wrote {out}: {shown_size}, {_summary(seen)}")
-    print_sinks_note(seen.attention if isinstance(seen, Explanation) else _first(seen))
+    if sinks == "remove":
+        _print_sinks(seen.attention if isinstance(seen, Explanation) else _first(seen))
     if open_page and not webbrowser.open(out.resolve().as_uri()):
         print_note("no browser was found; open the page by hand")
+
+
+def _print_sinks(attention: object) -> None:
+    """Print one line about the attention sinks that the page takes out, if there are any."""
+    if not isinstance(attention, Attention | EncoderDecoderAttention):
+        return
+    if without := sinks_to_remove(attention.sinks, attention.n_tokens):
+        them = "it" if len(without) == 1 else "them"
+        print_note(
+            f"{describe_sinks(attention.sinks, attention.tokens)}; the page opens without {them}, "
+            f"and has a switch that puts {them} back; with --sinks keep it opens with {them}"
+        )
 
 
 def _edges(text: str | None) -> tuple[Edges, ...]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, cast
 
 from attnflow._internal import checks
+from attnflow._internal.sinks import sinks_to_remove
 from attnflow.edges import Edges
 from attnflow.errors import InputError
 from attnflow.evaluate import Explanation
@@ -14,8 +15,10 @@ from attnflow.types import (
     AttentionGraph,
     EncoderDecoderAttention,
     Origin,
+    Sink,
     TokenAttention,
 )
+from attnflow.view._start import first_query, layer_names, predicting
 
 EdgesInput: TypeAlias = Attention | EncoderDecoderAttention | AttentionGraph
 PageInput: TypeAlias = (
@@ -37,7 +40,8 @@ class Content:
     """The content of a page about one input.
 
     At least one of `attention`, `graph` and `scores` is set. `layer` and `query` are selected
-    first. `others` are contents of the same input with other edge weights.
+    first. `sinks` are those that the page can take out of the graph, known if `weights` are.
+    `others` are contents of the same input with other edge weights.
     """
 
     tokens: tuple[str, ...]
@@ -53,12 +57,20 @@ class Content:
     prediction: Prediction | None = None
     named: bool = True  # whether nodes of layers as large as the input have the tokens' names
     edges: str | None = None  # the name of the edge weights, if it is known
+    weights: Attention | EncoderDecoderAttention | None = None  # that the graph is built from
+    sinks: tuple[Sink, ...] = ()
+    layer_names: tuple[str, ...] | None = None  # of an encoder-decoder, the input first
     others: tuple["Content", ...] = ()
 
     @property
     def to_tokens(self) -> bool:
         """Whether scores are of the tokens of a text, and not of segments or another layer."""
         return all(_axis(scores) == (0, "tokens", None) for scores in self.scores)
+
+    @property
+    def sink_positions(self) -> tuple[int, ...]:
+        """Positions that the page can take out; see `sinks_to_remove`."""
+        return sinks_to_remove(self.sinks, len(self.tokens))
 
 
 def content(
@@ -87,13 +99,23 @@ def content(
 
 def _content_of(x: object) -> Content:
     if isinstance(x, Attention):
-        sizes = (x.n_tokens,) * (x.n_layers + 1)
-        query = x.n_tokens - 1 if x.causal else 0
         return Content(
-            x.tokens, sizes, x.n_layers, query, x.causal, x.origin, attention=x, edges="attention"
+            x.tokens,
+            (x.n_tokens,) * (x.n_layers + 1),
+            x.n_layers,
+            first_query(x.predicting, x.n_tokens, decoder=x.causal),
+            x.causal,
+            x.origin,
+            attention=x,
+            edges="attention",
+            weights=x,
+            sinks=x.sinks,
         )
     if isinstance(x, EncoderDecoderAttention):
-        return replace(_of_graph(x.graph()), edges="attention")
+        query = first_query(x.predicting, x.n_tokens, decoder=True)
+        return replace(
+            _of_graph(x.graph()), query=query, edges="attention", weights=x, sinks=x.sinks
+        )
     if isinstance(x, AttentionGraph):
         return _of_graph(x)
     if isinstance(x, TokenAttention):
@@ -115,9 +137,8 @@ def _content_of(x: object) -> Content:
 
 def _of_graph(graph: AttentionGraph) -> Content:
     causal = bool(graph.settings.get("causal", False))
-    # The last position of a decoder; else the first, which is CLS.
     decoder = causal or "decoder_layers" in graph.settings
-    query = graph.sizes[-1] - 1 if decoder else 0
+    query = first_query(predicting(graph.origin, graph.sizes[-1]), graph.sizes[-1], decoder=decoder)
     edges = _edges_name(graph.settings)
     return Content(
         graph.tokens,
@@ -128,6 +149,7 @@ def _of_graph(graph: AttentionGraph) -> Content:
         graph.origin,
         graph=graph,
         edges=edges,
+        layer_names=layer_names(graph.settings, graph.n_layers),
     )
 
 
@@ -197,16 +219,19 @@ def _of_scores(several: Sequence[TokenAttention]) -> Content:
     above = len(first.tokens) if named else 1 + max(q for t in several for q in t.queries)
     top = max(layer for t in several for layer in t.layers)
     names = {_edges_name(scores.settings) for scores in several}
+    written = set(predicting(first.origin, len(first.tokens))).intersection(queries)
+    query = min(written) if written else (max if causal else min)(queries)
     return Content(
         tokens=first.tokens,
         sizes=(len(first.tokens), *([above] * top)),
         layer=max(layers),
-        query=(max if causal else min)(queries),
+        query=query,
         causal=causal,
         origin=first.origin,
         scores=tuple(several),
         named=named,
         edges=names.pop() if len(names) == 1 else None,
+        layer_names=layer_names(first.settings, top),
     )
 
 

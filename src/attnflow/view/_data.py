@@ -7,15 +7,23 @@ The fields, which the page's script reads (`page/src`):
     tokens                 names of the input's positions, as people write them
     sizes                  nodes of layers 0, 1, …, L
     names                  of every layer's nodes, where they differ from the tokens
+    layer_names            of layers 0, 1, …, L, where they are not numbered: an encoder-decoder's
     causal                 whether positions see earlier ones only
+    generated              number of tokens at the end that the model generated
+    grid                   {rows, columns, prefix}: which positions are patches of an image
     words, spans           word level: names and pieces; characters of each token, in UTF-16 units
+    keep_sinks             whether attention sinks stay in the graph that is shown first
     edges                  name of the edge weights, null where it is not known
-    attention              {mean (L, n, n), heads (L, H, n, n) or null, residual}: fused weights
-                           without the residual, which the page adds
+    sinks, sinks_note      positions of attention sinks, which the page can take out of the graph;
+                           a sentence about them
+    attention              {mean (L, n, n), heads (L, H, n, n) or null, n_heads or null, residual}:
+                           fused weights without the residual, which the page adds
     graph                  one matrix for each layer, where only a graph is known
-    scores                 [{method, layers, queries, values, saturated, flat, settings}]
-    other_edges            [{edges, attention, graph, scores}]: other edge weights of the same
-                           input; the page switches between them
+    graph_residual         its residual r, if layers are (1 − r) W + r I, as of an encoder-decoder
+    scores                 [{method, layers, queries, values, saturated, flat, settings}], without
+                           the sinks unless these are kept
+    other_edges            other edge weights of the same input, between which the page switches:
+                           [{edges, sinks, sinks_note, attention, graph, graph_residual, scores}]
     importance, prediction importance of tokens; prediction of the model
     layer, query           selected first
 
@@ -24,12 +32,13 @@ With attention or a graph the page computes raw attention and rollout itself. An
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, Literal, TypedDict, cast
 
 from attnflow._internal.checks import Floats, Progress
 from attnflow._internal.display import label_names, token_names
 from attnflow._internal.settings import thaw_settings
+from attnflow._internal.sinks import Sinks, describe_sinks, sinks_to_remove
 from attnflow.errors import InputError
 from attnflow.importance import Importance, Prediction
 from attnflow.types import Attention, TokenAttention
@@ -54,6 +63,7 @@ class PageSettings(TypedDict, total=False):
     layer: int | None
     flow_queries: Iterable[int] | int | None
     heads: Literal["all", "mean"] | None
+    sinks: Sinks
     title: str | None
     threads: int | None
     progress: Progress | None
@@ -68,6 +78,7 @@ def page_data(
     layer: int | None = None,
     flow_queries: Iterable[int] | int | None = None,
     heads: Literal["all", "mean"] | None = None,
+    sinks: Sinks = "remove",
     title: str | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
@@ -76,7 +87,7 @@ def page_data(
 
     Parameters
     ----------
-    x, importance, prediction, query, layer, flow_queries, heads, title, threads, progress
+    x, importance, prediction, query, layer, flow_queries, heads, sinks, title, threads, progress
         As for `to_html`.
 
     Notes
@@ -94,11 +105,14 @@ def page_data(
     found = content(x, importance=importance, prediction=prediction, layer=layer, query=query)
     every = (found, *(replace(one, layer=found.layer, query=found.query) for one in found.others))
     _check_heads(heads, every)
+    _ = sinks_to_remove((), 0, sinks)  # checks the setting
+    origin = found.origin if found.to_tokens else None
     first, *others = [
         _of_edges(
             one,
             flow_queries,
             heads=heads,
+            keep_sinks=sinks == "keep",
             threads=threads,
             progress=progress and _part(progress, number, len(every)),
         )
@@ -107,11 +121,15 @@ def page_data(
     return {
         "version": VERSION,
         "title": _title(title),
-        **text_parts(found.tokens, found.origin if found.to_tokens else None),
+        **text_parts(found.tokens, origin),
         "tokens": list(token_names(found.tokens)),
         "sizes": list(found.sizes),
         "names": _names(found),
+        "layer_names": found.layer_names and list(found.layer_names),
         "causal": found.causal,
+        "generated": 0 if origin is None else origin.generated,
+        "grid": None if origin is None or origin.grid is None else asdict(origin.grid),
+        "keep_sinks": sinks == "keep",
         **first,
         "other_edges": others,
         "importance": [
@@ -162,18 +180,24 @@ def _of_edges(
     flow_queries: Iterable[int] | int | None,
     *,
     heads: str | None,
+    keep_sinks: bool,
     threads: int | None,
     progress: Progress | None,
 ) -> dict[str, Any]:
     """Return the fields that depend on what the edges weigh."""
-    scores = page_scores(found, flow_queries, threads=threads, progress=progress)
+    sinks = found.sink_positions
+    without = () if keep_sinks else sinks
+    scores = page_scores(found, flow_queries, without=without, threads=threads, progress=progress)
     # The page builds a graph from one matrix for each layer, so of a graph with `tops` it gets
     # scores only.
     graph = found.graph if found.graph is not None and found.graph.tops is None else None
     return {
         "edges": found.edges,
+        "sinks": list(sinks),
+        "sinks_note": describe_sinks(found.sinks, found.tokens) if sinks else None,
         "attention": found.attention and _attention(found.attention, heads=heads),
         "graph": None if graph is None else [_edges(matrix) for matrix in graph.layers],
+        "graph_residual": _residual() if found.weights is not found.attention else None,
         "scores": [_scores(one) for one in scores],
     }
 
@@ -183,7 +207,8 @@ def _attention(attention: Attention, *, heads: str | None) -> dict[str, Any]:
     small = attention.n_heads > 1 and characters < _HEADS_SIZE
     every_head = as_shares(attention.weights) if heads == "all" or (not heads and small) else None
     mean = as_shares(attention.graph(residual=0.0).layers)
-    return {"mean": mean, "heads": every_head, "residual": _residual()}
+    n_heads = None if attention.averaged else attention.n_heads
+    return {"mean": mean, "heads": every_head, "n_heads": n_heads, "residual": _residual()}
 
 
 def _residual() -> float:

@@ -18,14 +18,18 @@ def page_scores(
     found: Content,
     flow_queries: Iterable[int] | int | None,
     *,
+    without: tuple[int, ...],
     threads: int | None,
     progress: checks.Progress | None,
 ) -> tuple[TokenAttention, ...]:
     """Return the scores of the document; raw and rollout only if the page cannot compute them.
 
-    Layers of a graph without all of the queries are left out.
+    `without` are positions to exclude, if the weights are known. Layers of a graph without all of
+    the queries are left out.
     """
     source = found.attention or found.graph
+    if without and found.weights is not None:
+        source = found.weights.graph(without=without)
     if source is None:
         if flow_queries is not None:
             raise InputError(

@@ -38,12 +38,15 @@ def to_html(x: PageInput, **settings: Unpack[PageSettings]) -> str:
         importance: importance of the same tokens; an Explanation includes its own.
         prediction: the prediction of the model; an Explanation includes its own.
         query, layer: selected first; by default the last layer, and the position whose output is
-        read (the last of a decoder, else the first, which is CLS).
+        read (of generated text, that of its first token; else the last of a decoder, or the first,
+        which is CLS).
         flow_queries: positions whose flow is computed here; by default all for up to 64 tokens and
-        the pairs of 12 layers, else `query` only. The page computes others itself if the graph is
-        small.
+        the pairs of 12 layers, else `query` only. The page solves others itself, up to 512 tokens
+        of 30 layers.
         heads: "all" puts every head into the page, "mean" only their mean; by default every head
         if they take less than 8 MB.
+        sinks: "remove" takes attention sinks out of the graph that is shown first, "keep" leaves
+        them in; the page switches between the two.
         title: heading of the page.
         threads: threads for flow; by default all cores.
         progress: called with (pairs done, total pairs) while flow is computed.

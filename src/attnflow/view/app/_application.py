@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 from attnflow._internal.version import __version__
 from attnflow.edges import EDGES
 from attnflow.models import Loaded
+from attnflow.view.app._about import about_model, example_text
 from attnflow.view.app._docs_page import docs_page
 from attnflow.view.app._errors import Code, ErrorResponse
 from attnflow.view.app._files import File, files, make_file
@@ -113,11 +114,16 @@ def _add_explain(app: FastAPI, service: ExplainService) -> None:
 
 
 def _add_state(app: FastAPI, service: ExplainService) -> None:
+    described = {
+        name: {"about": about_model(loaded.model), "example": example_text(loaded)}
+        for name, loaded in service.models.items()
+    }
+
     @app.get("/api/models", responses=problems(421, 500), operation_id="models")
     async def models() -> ModelList:
         """Return the models of the app and the edge weights, the defaults first, and its limits."""
         named = [
-            {"name": name, "architecture": type(loaded.model).__name__}
+            {"name": name, "architecture": type(loaded.model).__name__, **described[name]}
             for name, loaded in service.models.items()
         ]
         return ModelList.model_validate(

@@ -156,6 +156,8 @@ class ModelInfo(BaseModel):
 
     name: str
     architecture: str = Field(description="Class of the model.")
+    about: str = Field(description="One line: class, size, and what the model predicts.")
+    example: str = Field(description="A text to begin with.")
 
 
 class ModelList(BaseModel):

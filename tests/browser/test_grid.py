@@ -1,0 +1,126 @@
+"""Grids of images, names of layers and of narrow columns, the place of the tooltip."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import attnflow as af
+from attnflow.types import Grid, random_attention
+
+
+@pytest.fixture(scope="module")
+def image() -> af.Attention:
+    weights = random_attention(3, 2, 13, seed=7).weights
+    tokens = ["[CLS]", *(f"{row},{column}" for row in range(3) for column in range(4))]
+    return af.Attention(weights, tokens, origin=af.Origin(grid=Grid(3, 4, prefix=1)))
+
+
+def test_an_image_opens_as_a_grid(view: Any, image: af.Attention) -> None:
+    seen = view(image, sinks="keep")
+    cells = seen.panel("rollout").locator(".inner svg rect[fill-opacity]")
+    assert cells.count() == 13
+    boxes = [cells.nth(at).bounding_box() for at in range(13)]
+    assert len({round(box["y"]) for box in boxes[1:]}) == 3  # rows
+    assert len({round(box["x"]) for box in boxes[1:]}) == 4  # columns
+    strongest = int(np.argmax(af.rollout(image).row(3, 0)[1:])) + 1
+    opacity = cells.evaluate_all("(all) => all.map((e) => Number(e.getAttribute('fill-opacity')))")
+    assert max(range(1, 13), key=lambda at: opacity[at]) == strongest
+
+
+def test_a_patch_is_hovered_over_and_selected(view: Any, image: af.Attention, close: Any) -> None:
+    seen = view(image, sinks="keep")
+    patch = seen.panel("rollout").locator(".inner svg rect[fill-opacity]").nth(6).bounding_box()
+    where = patch["x"] + patch["width"] / 2, patch["y"] + patch["height"] / 2
+    seen.page.mouse.move(*where)
+    seen.settled()
+    assert "1,1, from layer 3, [CLS]" in seen.page.locator(".tooltip").inner_text()
+    seen.page.mouse.click(*where)
+    seen.settled()
+    assert seen.state() == "query=6"
+    assert close(seen.column("Attention rollout"), af.rollout(image).row(3, 6))
+
+
+def test_a_text_has_no_grid(view: Any, attention: Any) -> None:
+    seen = view(attention, state="view=grid")
+    assert seen.page.locator("input[value=grid]").count() == 0
+    assert seen.page.locator(".attnflow").get_attribute("data-view") == "graph"
+
+
+def test_layers_of_an_encoder_decoder_have_names(view: Any) -> None:
+    encoder = random_attention(2, 2, 5, seed=1).weights
+    decoder = random_attention(1, 2, 4, seed=2, causal=True).weights
+    cross = random_attention(1, 2, 5, seed=3).weights[:, :, :4]
+    both = af.EncoderDecoderAttention(encoder, decoder, cross, [*"abcde"], [*"vwxy"])
+    seen = view(both, state="methods=rollout")
+    texts = seen.panel("rollout").locator(".inner svg text").all_text_contents()
+    names = ["input", "encoder 1", "encoder 2", "decoder 1 self", "decoder 1 cross"]
+    assert texts[:5] == names
+    assert seen.caption().startswith("Layer 4 (decoder 1 cross), position 8 y ·")
+    seen.hover("rollout", 1, 2, 9)
+    assert "encoder 1, c" in seen.page.locator(".tooltip").inner_text()
+    # They stay inside the picture, short ones on a phone.
+    narrow = view(both, context={"viewport": {"width": 360, "height": 740}})
+    name = narrow.panel("rollout").locator(".inner svg text", has_text="d1 cross")
+    frame = narrow.panel("rollout").locator(".inner svg").bounding_box()
+    assert name.bounding_box()["x"] >= frame["x"]
+
+
+def test_narrow_columns_show_the_names_of_the_strongest(modules: Any) -> None:
+    scores = np.random.default_rng(3).random(120)
+    scores[[40, 41, 90]] = [3.0, 2.0, 1.5]  # two neighbours, whose labels would touch
+    found = modules.evaluate(
+        """async (scores) => {
+            const { panelLayout } = await import("/draw/layout.js");
+            const { tokenLabels } = await import("/draw/axes.js");
+            const names = scores.map((_, at) => `t${at}`);
+            const layout = panelLayout({
+                width: 500, rows: [0, 1, 2], size: () => 120, names, tracks: 0, zoom: 1,
+                cells: false, generated: 0, layerNames: null,
+            });
+            const labels = tokenLabels(layout, new Set([5]), Float64Array.from(scores));
+            return labels.map(({ text, x, size }) => ({ text, x, size }));
+        }""",
+        scores.tolist(),
+    )
+    texts = [label["text"] for label in found]
+    assert texts[:2] == ["t5", "t40"]  # the highlighted one, then the strongest
+    assert "t90" in texts
+    assert "t41" not in texts
+    assert 10 < len(texts) <= 24
+    places = sorted(label["x"] for label in found)
+    assert np.diff(places).min() >= found[0]["size"]
+
+
+@pytest.mark.parametrize("sink", [1, 4, 7])
+def test_the_tooltip_never_covers_the_cut(view: Any, attention: Any, sink: int) -> None:
+    seen = view(attention, state=f"layer=3&pin=3.5&sink={sink}")
+    for layer, node in ((1, 1), (1, 7), (2, 4), (3, 8), (4, 5), (0, 6)):
+        seen.hover("flow", layer, node, 9)
+        covered = (
+            seen.panel("flow")
+            .locator(".inner svg")
+            .evaluate(
+                """(svg) => {
+                const root = svg.getRootNode();
+                const tip = root.querySelector(".tooltip").getBoundingClientRect();
+                const dashed = [...svg.querySelectorAll("line[stroke-dasharray]")];
+                const matrix = svg.getScreenCTM();
+                const point = (line, end) => new DOMPoint(
+                    line[`x${end}`].baseVal.value, line[`y${end}`].baseVal.value,
+                ).matrixTransform(matrix);
+                const inside = ({ x, y }) =>
+                    x > tip.left && x < tip.right && y > tip.top && y < tip.bottom;
+                const along = (a, b, t) => ({ x: a.x + t * (b.x - a.x), y: a.y + t * (b.y - a.y) });
+                const steps = [...Array(41).keys()].map((at) => at / 40);
+                const count = dashed.filter((line) => {
+                    const [a, b] = [point(line, 1), point(line, 2)];
+                    return steps.some((t) => inside(along(a, b, t)));
+                }).length;
+                return [dashed.length, tip.width, count];
+            }"""
+            )
+        )
+        assert covered[0] > 0
+        assert covered[1] > 0
+        assert covered[2] == 0, (layer, node)

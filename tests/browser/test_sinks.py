@@ -1,0 +1,141 @@
+"""Attention sinks, the receptive field, color scales and flat flow."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import attnflow as af
+from attnflow.types import random_attention
+
+METHODS = {
+    "Raw attention": af.raw, "Attention rollout": af.rollout, "Attention flow": af.flow,
+}  # fmt: skip
+TOKENS = ["[CLS]", "the", "key", "to", "it", "is"]
+
+
+def _with_sink(weights: Any, position: int) -> Any:
+    """Weights of which three quarters go to one position."""
+    sunk = np.asarray(weights) / 4
+    sunk[..., position] += 0.75
+    return sunk
+
+
+@pytest.fixture(scope="module")
+def sunk() -> af.Attention:
+    weights = _with_sink(random_attention(3, 2, len(TOKENS), seed=4).weights, 0)
+    return af.Attention(weights, TOKENS)
+
+
+@pytest.fixture(scope="module")
+def decoder() -> af.Attention:
+    weights = random_attention(3, 2, len(TOKENS), seed=4, causal=True).weights
+    return af.Attention(weights, TOKENS, causal=True)
+
+
+def _keep(seen: Any) -> Any:
+    return seen.page.get_by_label("Keep sinks")
+
+
+@pytest.mark.parametrize("state", ["query=2", "layer=2&query=4&head=1"])
+def test_sinks_are_taken_out_and_can_be_put_back(
+    view: Any, close: Any, sunk: af.Attention, state: str
+) -> None:
+    assert {sink.position for sink in sunk.sinks} == {0}
+    seen = view(sunk, state=state)
+    parts = dict(part.split("=") for part in state.split("&"))
+    layer, query = int(parts.get("layer", 3)), int(parts["query"])
+    head: Any = {"head": int(parts["head"])} if "head" in parts else {}
+    line = seen.page.locator(".sinks").inner_text()
+    assert "'[CLS]' (position 0) receives" in line
+    assert "it is taken out" in line
+    assert "sinks removed: 0 [CLS]" in seen.caption()
+    for title, method in METHODS.items():
+        assert close(seen.column(title), method(sunk, without=0, **head).row(layer, query)), title
+    _keep(seen).check()
+    seen.panel("flow").locator(".notes", has_not_text="Solving").wait_for()
+    assert seen.state() == f"{state}&sinks=keep"
+    assert "sinks kept: 0 [CLS]" in seen.caption()
+    for title, method in METHODS.items():
+        assert close(seen.column(title), method(sunk, **head).row(layer, query)), title
+    _keep(seen).uncheck()
+    seen.settled()
+    assert seen.state() == state
+
+
+def test_sinks_of_an_encoder_decoder_are_taken_out(view: Any, close: Any) -> None:
+    encoder = _with_sink(random_attention(2, 2, 5, seed=1).weights, 4)
+    decoder = random_attention(2, 2, 4, seed=2, causal=True).weights
+    cross = random_attention(2, 2, 5, seed=3).weights[:, :, :4]
+    both = af.EncoderDecoderAttention(encoder, decoder, cross, [*"abcde"], [*"vwxy"])
+    assert {sink.position for sink in both.sinks} == {4}
+    seen = view(both)
+    for title, method in METHODS.items():
+        assert close(seen.column(title), method(both, without=4).row(6, 8)), title
+    _keep(seen).check()
+    seen.panel("flow").locator(".notes", has_not_text="Solving").wait_for()
+    for title, method in METHODS.items():
+        assert close(seen.column(title), method(both).row(6, 8)), title
+
+
+def test_without_sinks_there_is_no_line(view: Any, attention: Any) -> None:
+    seen = view(attention)
+    assert not seen.page.locator(".sinks").is_visible()
+    assert "no sinks" in seen.caption()
+
+
+def test_a_decoder_can_be_corrected_for_its_receptive_field(
+    view: Any, close: Any, decoder: af.Attention
+) -> None:
+    without = sorted({sink.position for sink in decoder.sinks})
+    seen = view(decoder, state="query=4")
+    before = seen.column("Raw attention")
+    seen.page.get_by_label("Receptive field").check()
+    seen.panel("flow").locator(".notes", has_not_text="Solving").wait_for()
+    assert seen.state() == "query=4&field=1"
+    assert "corrected for the receptive field" in seen.caption()
+    assert seen.column("Raw attention") == before
+    for title in ("Attention rollout", "Attention flow"):
+        expected = METHODS[title](decoder, without=without, receptive_field=True).row(3, 4)
+        assert close(seen.column(title), expected), title
+
+
+def test_an_encoder_has_no_such_correction(view: Any, attention: Any) -> None:
+    seen = view(attention, state="field=1")
+    assert seen.page.get_by_label("Receptive field").count() == 0
+    assert "receptive" not in seen.caption()
+
+
+@pytest.mark.parametrize("shown", ["text", "heatmap"])
+def test_the_scale_ends_at_the_largest_other_score(view: Any, shown: str) -> None:
+    """The position attends mostly to itself: its own share would wash out the rest."""
+    weights = 0.9 * np.eye(5) + 0.1 * np.array([[0.1, 0.2, 0.4, 0.2, 0.1]] * 5)
+    attention = af.Attention(weights[None, None], [*"abcde"])
+    seen = view(attention, state=f"view={shown}&query=1")
+    other = np.delete(af.rollout(attention).row(1, 1), 1).max()
+    legend = seen.panel("rollout").locator(".legend").inner_text()
+    assert f"▶ ≥ {other:.3f}" in legend
+    if shown == "text":
+        share = "(e) => e.style.getPropertyValue('--share')"
+        shares = seen.panel("rollout").locator(".token").evaluate_all(f"(all) => all.map({share})")
+        assert shares[2] == "100%"
+        assert shares[0] not in ("0%", "100%")
+
+
+def test_edges_of_a_node_to_itself_do_not_set_the_scale_of_a_graph(
+    view: Any, attention: Any
+) -> None:
+    seen = view(attention)
+    scores = af.rollout(attention).scores
+    other = np.where(np.eye(9, dtype=bool), 0.0, scores).max()
+    assert f"≥ {other:.3f}" in seen.panel("rollout").locator(".legend").inner_text()
+
+
+def test_flat_flow_is_said_to_be(view: Any) -> None:
+    flat = af.TokenAttention(
+        [[[0.9, 0.6, 0.6, 0.6]]], [*"abcd"], [6], [0], "flow", flat=[[True]]
+    )  # fmt: skip
+    seen = view(flat)
+    assert "Flow is flat at layer 6: all tokens but the position's own" in seen.notes("flow")
+    uneven = af.TokenAttention([[[0.9, 0.1, 0.6, 0.6]]], [*"abcd"], [6], [0], "flow")
+    assert "flat" not in view(uneven).notes("flow")
