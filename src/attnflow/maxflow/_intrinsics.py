@@ -46,8 +46,8 @@ def discard_stale_cache(folder: Path) -> None:
 discard_stale_cache(Path(__file__).parent)
 
 
-# For kernels that only kernels call. Each wrapper is another copy of a kernel and of all that it
-# calls, to be optimised: without them everything is compiled in half the time.
+# For kernels that only kernels call: wrappers would be compiled for nothing. Python must not call
+# such a kernel: there is no code to call, and the process crashes.
 _UNWRAPPED: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 

@@ -45,8 +45,9 @@ def _attention(
 ) -> Tensor:
     """Return the output of attention, with softmax in float32.
 
-    For sentences of some 20 words it is a tenth faster, of a step, than fused attention, which has
-    a slow backward pass, and than eager attention with the slow dropout of torch.
+    For sentences of some 20 words it is a tenth faster, of a step, than that of transformers: fused
+    attention has a slow backward pass, and eager attention a slow softmax in bfloat16 and the slow
+    dropout of torch.
     """
     scores = (query @ key.mT).float() / query.shape[-1] ** 0.5
     if mask is not None:
