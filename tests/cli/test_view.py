@@ -99,6 +99,22 @@ def test_the_text_comes_from_a_file_or_the_standard_input_too(
     assert _document(page)["text"] == TEXT
 
 
+def test_sinks_are_taken_out_and_noted_unless_they_are_kept(
+    run: Run, page: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "sink.npz"
+    weights = [[[[0.7, 0.1, 0.1, 0.1]] * 4]]
+    af.Attention(weights, ["<s>", "a", "b", "c"]).save(file)
+    removed = run("view", file, "--out", page)
+    assert removed.exit_code == 0, removed.stderr
+    assert "'<s>' (position 0) receives 70 %" in removed.stderr
+    assert "the page opens without it" in removed.stderr
+    assert (_document(page)["sinks"], _document(page)["keep_sinks"]) == ([0], False)
+    kept = run("view", file, "--out", page, "--sinks", "keep")
+    assert kept.stderr == ""
+    assert _document(page)["keep_sinks"] is True
+
+
 def test_words_that_are_not_in_the_vocabulary_are_noted(run: Run, page: Path) -> None:
     result = run("view", "The qwertyish key", "--out", page)
     assert result.exit_code == 0
