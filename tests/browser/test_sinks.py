@@ -95,8 +95,8 @@ def test_a_decoder_can_be_corrected_for_its_receptive_field(
     assert seen.state() == "query=4&field=1"
     assert "corrected for the receptive field" in seen.caption()
     assert seen.column("Raw attention") == before
-    for title in ("Attention rollout", "Attention flow"):
-        expected = METHODS[title](decoder, without=without, receptive_field=True).row(3, 4)
+    for title, method in (("Attention rollout", af.rollout), ("Attention flow", af.flow)):
+        expected = method(decoder, without=without, receptive_field=True).row(3, 4)
         assert close(seen.column(title), expected), title
 
 
