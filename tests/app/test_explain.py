@@ -90,6 +90,14 @@ def test_edges_can_be_chosen_with_and_without_the_page(client: Client) -> None:
     assert "value_zeroing" in error["message"]
 
 
+def test_the_page_opens_with_sinks_if_they_are_kept(client: Client) -> None:
+    app = client()
+    for sinks in ("remove", "keep"):
+        asked = {"text": TEXT, "sinks": sinks, "page": True}
+        page = app.post("/api/explain", json=asked).json()["page"]
+        assert page["keep_sinks"] is (sinks == "keep")
+
+
 def test_a_long_text_is_cut_off_on_request(client: Client) -> None:
     asked = {"text": "the " * 70, "truncate": True}
     assert len(client().post("/api/explain", json=asked).json()["tokens"]) == 64

@@ -40,7 +40,9 @@ def compute(request: ExplainRequest, loaded: Loaded, limits: Limits, report: Rep
     document = explanation_document(explanation, str(request.model), loaded.tokenizer)
     if request.page:
         document["page"] = page_data(
-            explanation, progress=lambda _done, _total: progress(explain_steps, explain_steps)
+            explanation,
+            sinks=request.sinks,
+            progress=lambda _done, _total: progress(explain_steps, explain_steps),
         )
     return json.dumps(document, allow_nan=False, separators=(",", ":")).encode()
 
