@@ -182,7 +182,7 @@ def test_sinks_are_taken_out_and_can_be_put_back(run: Run, monkeypatch: pytest.M
 
 
 def test_the_table_says_what_blank_out_puts_in(run: Run) -> None:
-    assert "Blank-out replaces each token by [UNK]" in run("explain", TEXT).stdout
+    assert "Blank-out replaces each token by [PAD]" in run("explain", TEXT).stdout
     shown = run("explain", TEXT, "--replace", "mean").stdout
     assert "Blank-out replaces each token by the mean embedding" in shown
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from attnflow.types import random_attention
 from waiting import until
 
 COMMAND = [str(Path(sys.executable).with_name("attnflow"))]
@@ -49,15 +50,23 @@ def _check_interrupted(process: "subprocess.Popen[str]") -> None:
     assert [line for line in lines[:-1] if not line.startswith("attention flow: starting; ")] == []
 
 
+@pytest.fixture
+def large_file(tmp_path: Path) -> Path:
+    """More tokens than are solved without compiled kernels."""
+    path = tmp_path / "attention.npz"
+    random_attention(3, 1, 80, seed=1).save(path)
+    return path
+
+
 # Chosen: importing has some ten thousand events, and compiling a hundred thousand from there, so
 # that the command has not ended after the largest of these.
 @pytest.mark.parametrize(
     "events", [0, 30, 100, 300, 1000, 2000, 3500, 5000, 7000, 10_000, 20_000, 30_000]
 )
 def test_ctrl_c_at_any_time_gives_130_and_one_line(
-    attention_file: Path, tmp_path: Path, events: int
+    large_file: Path, tmp_path: Path, events: int
 ) -> None:
-    command = [*READY, str(events), "compute", str(attention_file), "--method", "flow"]
+    command = [*READY, str(events), "compute", str(large_file), "--method", "flow"]
     with _start(command, tmp_path / "cache") as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnflow.errors import InputError, UnsupportedModelError
-from attnflow.models._model import layer_count
-from attnflow.models._pipeline import model_and_tokenizer
+from attnflow.models._model import layer_count, model_and_tokenizer
 from attnflow.models.capture import (
     ROLES,
     Collector,

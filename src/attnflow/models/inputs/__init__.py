@@ -11,10 +11,10 @@ from attnflow.models._model import (
     has_decoder,
     is_pretrained,
     layer_count,
+    model_and_tokenizer,
     token_limit,
     weight_count,
 )
-from attnflow.models._pipeline import model_and_tokenizer
 from attnflow.models.inputs._generate import Generate
 from attnflow.models.inputs._inputs import (
     Inputs,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from attnflow._internal.words import align, strip_span
 from attnflow.errors import InputError, UnsupportedModelError
 from attnflow.models._model import family_of
-from attnflow.models.inputs._texts import TokenizerInput, is_text, tokenizer_input
+from attnflow.models.inputs._texts import is_text, tokenizer_arguments
 from attnflow.types import Grid, Origin, Span
 
 if TYPE_CHECKING:
@@ -75,6 +75,32 @@ class Inputs:
         return self
 
 
+@dataclass(frozen=True, slots=True)
+class TokenizerInput:
+    """What a tokenizer is called with."""
+
+    first: str
+    second: str | None = None
+    complete: bool = False  # whether the text has its special tokens already
+
+    @property
+    def text(self) -> str:
+        """The text that spans refer to: of a pair both texts, with a line break between them."""
+        return self.first if self.second is None else f"{self.first}\n{self.second}"
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The texts one by one."""
+        return (self.first,) if self.second is None else (self.first, self.second)
+
+    def shifted(self, spans: Sequence[Span], parts: Sequence[int | None]) -> list[Span]:
+        """Return spans in one of `parts` each as spans in `text`; None is a special token."""
+        starts = (0, len(self.first) + 1)
+        shifts = (0 if part is None else starts[part] for part in parts)
+        pairs = zip(spans, shifts, strict=True)
+        return [(start + shift, end + shift) for (start, end), shift in pairs]
+
+
 def tokenize(
     tokenizer: Any,
     text: object,
@@ -95,7 +121,10 @@ def tokenize(
             "a text needs a tokenizer, got None. Pass the model's tokenizer, or tensors such as "
             "{'input_ids': ids}"
         )
-    given = tokenizer_input(tokenizer and inner_tokenizer(tokenizer), text)
+    if isinstance(text, str):
+        given = TokenizerInput(text)
+    else:
+        given = TokenizerInput(*tokenizer_arguments(tokenizer and inner_tokenizer(tokenizer), text))
     _check_surrogates(given.text)
     words = all(part.strip() for part in given.parts)
     encoded = _encode(tokenizer, given, target=target) if words else None

@@ -57,7 +57,7 @@ def prepare(
     """
     if isinstance(text, Inputs):
         return text
-    images = are_images(text) or is_image(text)
+    images = not isinstance(text, str) and (are_images(text) or is_image(text))
     if isinstance(text, str | list | tuple) and not images:
         return _prepare_texts(model, tokenizer, text, text_target, generate, truncate=truncate)
     for name, given in (("text_target", text_target), ("generate", generate)):
@@ -103,7 +103,7 @@ def _prepare_texts(
     truncate: bool,
 ) -> Inputs:
     """Return texts, and the targets or generated tokens, as the input of one forward pass."""
-    texts, one = split_texts(text)
+    texts, one = ([text], True) if isinstance(text, str) else split_texts(text)
     if not texts:
         raise InputError("expected at least one text, got an empty list")
     single = not isinstance(text_target, list | tuple | None)

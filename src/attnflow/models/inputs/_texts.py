@@ -3,44 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
 from attnflow.errors import InputError
 from attnflow.models._model import explain_failure
-from attnflow.types import Span
 
 # Two texts that a model reads together, such as a question and a passage.
 Pair: TypeAlias = tuple[str, str]
 # Messages with a role and a content, for the chat template of a tokenizer.
 Chat: TypeAlias = "list[dict[str, str]]"
 OneText: TypeAlias = "str | Pair | Chat"
-
-
-@dataclass(frozen=True, slots=True)
-class TokenizerInput:
-    """What a tokenizer is called with."""
-
-    first: str
-    second: str | None = None
-    complete: bool = False  # whether the text has its special tokens already
-
-    @property
-    def text(self) -> str:
-        """The text that spans refer to: of a pair both texts, with a line break between them."""
-        return self.first if self.second is None else f"{self.first}\n{self.second}"
-
-    @property
-    def parts(self) -> tuple[str, ...]:
-        """The texts one by one."""
-        return (self.first,) if self.second is None else (self.first, self.second)
-
-    def shifted(self, spans: Sequence[Span], parts: Sequence[int | None]) -> list[Span]:
-        """Return spans in one of `parts` each as spans in `text`; None is a special token."""
-        starts = (0, len(self.first) + 1)
-        shifts = (0 if part is None else starts[part] for part in parts)
-        pairs = zip(spans, shifts, strict=True)
-        return [(start + shift, end + shift) for (start, end), shift in pairs]
 
 
 def split_texts(given: object) -> tuple[list[Any], bool]:
@@ -80,20 +52,20 @@ def check_pair(given: tuple[object, ...]) -> None:
         )
 
 
-def tokenizer_input(tokenizer: Any, given: object) -> TokenizerInput:
-    """Return a text, a pair of texts or a chat as what the tokenizer is called with."""
+def tokenizer_arguments(tokenizer: Any, given: object) -> tuple[str, str | None, bool]:
+    """Return a text, a pair of texts or a chat as the fields of `TokenizerInput`."""
     if isinstance(given, tuple):
         check_pair(cast("tuple[object, ...]", given))
-        return TokenizerInput(*cast("Pair", given))
+        return (*cast("Pair", given), False)
     if is_chat(given):
-        return TokenizerInput(_chat_text(tokenizer, cast("Sequence[Any]", given)), complete=True)
+        return _chat_text(tokenizer, cast("Sequence[Any]", given)), None, True
     if not isinstance(given, str):
         raise InputError(
             f"expected a text, a str, got {type(given).__name__}. For an image pass a PIL image "
             "and the processor of the model; for audio, the output of its processor: attend(model, "
             "None, processor(…, return_tensors='pt'))"
         )
-    return TokenizerInput(given)
+    return given, None, False
 
 
 def _chat_text(tokenizer: Any, messages: Sequence[Mapping[str, Any]]) -> str:

@@ -77,7 +77,7 @@ def figure_1(model: nn.Module, tokenizer: Any) -> PaperFigure:
     >>> from attnflow import paper
     >>> shipped = paper.load()
     >>> paper.figure_1(shipped.model, shipped.tokenizer).predictions
-    ('The key to the cabinets <?>: singular 0.95, correct',)
+    ('The key to the cabinets <?>: singular 0.99, correct',)
     """
     plot.require_matplotlib()
     panel = _panel(model, tokenizer, SENTENCES[0])
