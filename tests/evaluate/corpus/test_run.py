@@ -180,6 +180,29 @@ def test_another_run_in_the_same_folder_is_an_error_that_names_the_differences(
     assert contents(complete) == before
 
 
+def test_a_run_without_results_is_replaced_by_one_with_other_settings(
+    data: Path, tmp_path: Path
+) -> None:
+    class Wrong(StandIn):
+        def measure(self, _texts: Any, _progress: Any = None) -> Any:
+            raise InputError("layers must be 1 to 2, got 9")
+
+    out, plan = tmp_path / "run", EvaluationPlan(layers=(1, 2))
+    with pytest.raises(InputError, match="layers must be"):
+        _ = run_stand_in(data, out, Wrong(), plan=EvaluationPlan(layers=(9,)))
+    assert run_stand_in(data, out, plan=plan).parts == N_PARTS
+    assert contents(out) == contents(run_stand_in(data, tmp_path / "new", plan=plan).folder)
+
+
+def test_a_run_json_of_another_program_is_left_alone(data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    out.mkdir()
+    _ = (out / "run.json").write_text('{"name": "theirs"}', encoding="utf-8")
+    with pytest.raises(InputError, match="holds another run"):
+        _ = run_stand_in(data, out)
+    assert (out / "run.json").read_text("utf-8") == '{"name": "theirs"}'
+
+
 def test_another_version_is_an_error_that_names_it(complete: Path, data: Path) -> None:
     path = complete / "run.json"
     settings = json.loads(path.read_text("utf-8"))
