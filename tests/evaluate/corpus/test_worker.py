@@ -102,6 +102,16 @@ def test_the_digest_is_of_weights_configuration_and_tokenizer(loaded: Loaded) ->
     assert len(digests) == 4
 
 
+def test_the_digest_does_not_depend_on_the_calls_of_a_tokenizer(loaded: Loaded) -> None:
+    def digest(tokenizer: Any) -> str:
+        return Worker(lambda: Loaded(loaded.model, tokenizer), PLAN, None).start().model
+
+    used = copy.deepcopy(loaded.tokenizer)
+    used.backend_tokenizer.enable_truncation(5)
+    used.backend_tokenizer.enable_padding(length=7)
+    assert digest(used) == digest(loaded.tokenizer)
+
+
 def test_facts_name_labels_versions_and_threads(loaded: Loaded) -> None:
     facts = _facts(loaded)
     assert facts.labels == ("singular", "plural")

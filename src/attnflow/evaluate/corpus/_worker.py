@@ -108,7 +108,10 @@ def _digest(loaded: Loaded) -> str:
     model, tokenizer = loaded.model, loaded.tokenizer
     config = {k: v for k, v in model.config.to_dict().items() if k not in _PROVENANCE}
     backend = getattr(tokenizer, "backend_tokenizer", None)
-    words = sorted(tokenizer.get_vocab().items()) if backend is None else backend.to_str()
+    words: object = sorted(tokenizer.get_vocab().items())
+    if backend is not None:  # truncation and padding are those of the last call
+        parsed: dict[str, Any] = json.loads(backend.to_str())
+        words = {k: v for k, v in parsed.items() if k not in ("truncation", "padding")}
     found = hashlib.sha256()
     for content in (type(model).__name__, config, type(tokenizer).__name__, words):
         found.update(json.dumps(content, sort_keys=True, default=str).encode())
