@@ -167,6 +167,7 @@ def test_a_failed_text_stops_the_run_only_if_asked(data: Path, tmp_path: Path) -
         ({"plan": EvaluationPlan(k=2)}, "plan.k was 3, got 2"),
         ({"plan": EvaluationPlan(layers=(1,))}, r"plan.layers was null, got \[1\]"),
         ({"worker": StandIn("1" * 64)}, 'model.digest was "0000.*got "1111'),
+        ({"worker": StandIn(device="cuda")}, 'device was "cpu", got "cuda"'),
         ({"part_size": 3}, r"holds another run: part_size was 4, got 3\. Choose"),
         ({"limit": 3}, "data.limit was null, got 3; data.texts was 22, got 3; data.digest was"),
     ],

@@ -112,8 +112,9 @@ def test_the_digest_does_not_depend_on_the_calls_of_a_tokenizer(loaded: Loaded) 
     assert digest(used) == digest(loaded.tokenizer)
 
 
-def test_facts_name_labels_versions_and_threads(loaded: Loaded) -> None:
+def test_facts_name_labels_versions_threads_and_device(loaded: Loaded) -> None:
     facts = _facts(loaded)
+    assert facts.device == "cpu"
     assert facts.labels == ("singular", "plural")
     assert facts.versions["torch"] == torch.__version__
     assert facts.threads == 1  # a small model

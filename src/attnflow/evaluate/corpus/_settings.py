@@ -40,6 +40,7 @@ def run_settings(
         "plan": plan.to_dict(),
         "part_size": corpus.part_size,
         "threads": facts.threads,
+        "device": facts.device,
         "versions": {**facts.versions, "pyarrow": metadata.version("pyarrow")},
     }
 
