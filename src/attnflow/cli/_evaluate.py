@@ -271,7 +271,7 @@ def evaluate_command(
                 on_progress=report,
             )
     except KeyboardInterrupt as interrupt:
-        state = f"{last[0].texts:,} of {last[0].total:,} texts are done" if last else "not begun"
+        state = f"{last[0].written:,} of {last[0].total:,} texts are done" if last else "not begun"
         raise KeyboardInterrupt(
             f"interrupted; {state}. The same command resumes the run"
         ) from interrupt

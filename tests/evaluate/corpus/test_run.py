@@ -135,12 +135,31 @@ def test_progress_counts_texts_of_earlier_runs_and_failures(data: Path, tmp_path
     out = _stopped(data, tmp_path / "run", 20)
     seen: list[RunProgress] = []
     _ = run_stand_in(data, out, on_progress=seen.append)
-    assert seen[0] == (20, N_TEXTS, 0, 0)
-    assert seen[-1] == (N_TEXTS, N_TEXTS, 2, 0)
+    assert seen[0] == (20, N_TEXTS, 0, 0, 20)
+    assert seen[-1] == (N_TEXTS, N_TEXTS, 2, 0, N_TEXTS)
     seen.clear()
     _ = run_stand_in(data, tmp_path / "other", on_progress=seen.append)
-    assert seen[0] == (0, N_TEXTS, 0, 0)
-    assert seen[-1] == (N_TEXTS, N_TEXTS, N_TEXTS, 1)
+    assert seen[0] == (0, N_TEXTS, 0, 0, 0)
+    assert seen[-1] == (N_TEXTS, N_TEXTS, N_TEXTS, 1, N_TEXTS)
+
+
+def test_texts_of_a_part_that_is_not_written_are_not_counted_as_written(
+    data: Path, tmp_path: Path
+) -> None:
+    class Reporting(StandIn):
+        def measure(self, texts: Any, _progress: Any = None) -> Any:
+            _progress(len(texts), len(texts))
+            return super().measure(texts)
+
+    out, seen = tmp_path / "run", list[tuple[int, int, int]]()
+
+    def on_progress(progress: RunProgress) -> None:
+        files = len(list((out / "results").iterdir()))
+        seen.append((progress.texts, progress.written, files))
+
+    _ = run_stand_in(data, out, Reporting(), on_progress=on_progress)
+    assert seen[:4] == [(0, 0, 0), (4, 0, 0), (4, 4, 1), (8, 4, 1)]
+    assert seen[-1] == (N_TEXTS, N_TEXTS, N_PARTS)
 
 
 def test_the_last_part_may_be_the_one_that_is_finished(data: Path, tmp_path: Path) -> None:
@@ -149,7 +168,7 @@ def test_the_last_part_may_be_the_one_that_is_finished(data: Path, tmp_path: Pat
     seen: list[RunProgress] = []
     _ = run_stand_in(data, out, on_progress=seen.append)
     assert seen[0].texts == N_TEXTS - PART_SIZE
-    assert seen[-1] == (N_TEXTS, N_TEXTS, PART_SIZE, 1)
+    assert seen[-1] == (N_TEXTS, N_TEXTS, PART_SIZE, 1, N_TEXTS)
 
 
 def test_a_failed_text_stops_the_run_only_if_asked(data: Path, tmp_path: Path) -> None:

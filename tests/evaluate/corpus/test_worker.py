@@ -80,7 +80,7 @@ def test_progress_moves_within_a_part(loaded: Loaded, data: Path, tmp_path: Path
     _ = run(lambda: loaded, data, tmp_path / "run", plan=PLAN, on_progress=seen.append)
     assert [progress.texts for progress in seen] == sorted(progress.texts for progress in seen)
     assert len({progress.texts for progress in seen}) > 2
-    assert seen[-1] == (11, 11, 11, 1)
+    assert seen[-1] == (11, 11, 11, 1, 11)
 
 
 def test_the_digest_is_of_weights_configuration_and_tokenizer(loaded: Loaded) -> None:

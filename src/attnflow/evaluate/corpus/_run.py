@@ -41,12 +41,16 @@ class RunProgress(NamedTuple):
         Number of texts that this run has measured.
     failed
         How many of these failed.
+    written
+        Number of texts whose results are on the disk, with those of an earlier run. A run that is
+        stopped keeps these.
     """
 
     texts: int
     total: int
     measured: int
     failed: int
+    written: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,8 +227,8 @@ def _measure_parts(
     measured = failed = 0
 
     def report(more: int = 0) -> None:
-        done = measured + more
-        on_progress(RunProgress(earlier + done, scan.texts, done, failed))
+        done, written = measured + more, earlier + measured
+        on_progress(RunProgress(earlier + done, scan.texts, done, failed, written))
 
     report()
     todo = (part for part in corpus.parts(scan) if not files.finished[part.number])
