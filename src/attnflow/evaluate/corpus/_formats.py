@@ -39,7 +39,10 @@ _GRID_LEGEND = (
     "the residual connection; those of other edges are rows of the graph, with it."
 )
 _STAR = "*"
-_STAR_LEGEND = f"A star ({_STAR}) marks a mean without texts whose value is undefined; summary.csv has their number."
+_STAR_LEGEND = (
+    f"A star ({_STAR}) marks a mean without texts whose value is undefined; "
+    "summary.csv has their number."
+)
 # 1 for metrics of which more is better, the default; -1 if less is; 0 if neither is.
 _SIGNS = {"sufficiency": -1, "log_odds": -1, "entropy": 0}
 _COLUMNS = (
