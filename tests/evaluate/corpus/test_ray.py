@@ -1,6 +1,7 @@
 """The Ray engine, on a cluster of two nodes on this machine: the bytes of a local run."""
 
 import os
+import shutil
 import signal
 import socket
 import threading
@@ -232,6 +233,17 @@ def test_a_port_that_is_not_of_a_cluster_is_an_error(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_ray, "_ANSWER", 1)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        with pytest.raises(InputError, match="answers, but not as a Ray cluster"):
+            _ = _run(data, tmp_path / "run", address)
+
+
+def test_a_health_check_that_fails_is_an_error(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A program that fails at once stands in for the check of a server that hangs up.
+    monkeypatch.setattr(_ray.sys, "executable", shutil.which("false"))
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
         with pytest.raises(InputError, match="answers, but not as a Ray cluster"):

@@ -279,8 +279,8 @@ def _check_reachable(address: str) -> None:
         return
     check = [sys.executable, "-m", "ray.scripts.scripts", "health-check", "--address", address]
     try:
-        _ = subprocess.run(check, check=False, capture_output=True, timeout=_ANSWER)  # noqa: S603
-    except subprocess.TimeoutExpired as error:
+        _ = subprocess.run(check, check=True, capture_output=True, timeout=_ANSWER)  # noqa: S603
+    except subprocess.SubprocessError as error:
         raise InputError(
             f"address: {address} answers, but not as a Ray cluster. Check the port: that of the "
             "cluster is 6379 unless ray start was given another"
