@@ -248,3 +248,29 @@ def test_a_health_check_that_fails_is_an_error(
         address = f"127.0.0.1:{server.getsockname()[1]}"
         with pytest.raises(InputError, match="answers, but not as a Ray cluster"):
             _ = _run(data, tmp_path / "run", address)
+
+
+@pytest.mark.parametrize(
+    ("gpus", "workers", "message"),
+    [
+        (1.0, None, "the Ray cluster has 0 GPUs, got 1 workers with 1 each"),
+        (0.5, 2, "the Ray cluster has 0 GPUs, got 2 workers with 0.5 each"),
+        (-1.0, None, r"gpus must be a number in \[0, inf\), got -1.0"),
+    ],
+)
+def test_gpus_that_the_cluster_does_not_have_are_an_error(
+    monkeypatch: pytest.MonkeyPatch, gpus: float, workers: int | None, message: str
+) -> None:
+    monkeypatch.setattr(ray, "is_initialized", lambda: True)
+    monkeypatch.setattr(ray, "cluster_resources", lambda: {"CPU": 4.0})
+    engine = ray_engine(cast("Any", StandIn()), address=None, workers=workers, gpus=gpus)
+    with pytest.raises(InputError, match=message), engine:
+        pass
+
+
+def test_there_are_as_many_workers_as_cpus_and_gpus_allow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ray, "is_initialized", lambda: True)
+    monkeypatch.setattr(ray, "cluster_resources", lambda: {"CPU": 4.0, "GPU": 1.0})
+    for gpus, count in ((0.0, 4), (0.25, 4), (0.5, 2), (1.0, 1)):
+        with ray_engine(cast("Any", StandIn()), address=None, workers=None, gpus=gpus) as engine:
+            assert cast("Any", engine).count == count

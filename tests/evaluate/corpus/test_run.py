@@ -18,6 +18,7 @@ from stand_in import CELLS, PART_SIZE, StandIn, contents, run_stand_in, write_te
 
 from attnflow.errors import InputError
 from attnflow.evaluate import EvaluationPlan, LabelledText, RunProgress, run
+from attnflow.evaluate.corpus import _run
 
 N_TEXTS = 22
 N_PARTS = 6  # the last has two texts
@@ -382,3 +383,11 @@ def test_settings_of_engines_are_checked(
     with pytest.raises(InputError, match=message):
         _ = run("nowhere", data, tmp_path / "run", **given)
     assert not (tmp_path / "run").exists()
+
+
+def test_a_folder_is_loaded_on_the_gpus_of_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[object] = []
+    monkeypatch.setattr(_run, "load", lambda _, device: seen.append(device))
+    for gpus in (0.0, 0.5):
+        _ = _run._loader("model", gpus)()
+    assert seen == [None, "cuda"]
