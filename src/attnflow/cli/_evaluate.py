@@ -99,9 +99,9 @@ def evaluate_command(
         str | None,
         typer.Option(
             metavar="NAME|ID",
-            help="What replaces a token: unk, mask, pad or the id of a token; mean (of embeddings); "
-            "attention_mask (set to 0).  [default: the model's own blank, else attention_mask for a "
-            "decoder, else unk]",
+            help="What replaces a token: unk, mask, pad or the id of a token; mean (of "
+            "embeddings); attention_mask (set to 0).  [default: the model's own blank, else "
+            "attention_mask for a decoder, else unk]",
         ),
     ] = None,
     reduce: Annotated[

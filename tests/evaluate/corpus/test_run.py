@@ -205,7 +205,7 @@ def test_a_run_without_results_is_replaced_by_one_with_other_settings(
     data: Path, tmp_path: Path
 ) -> None:
     class Wrong(StandIn):
-        def measure(self, _texts: Any, _progress: Any = None) -> Any:
+        def measure(self, texts: Any, _progress: Any = None) -> Any:  # noqa: ARG002
             raise InputError("layers must be 1 to 2, got 9")
 
     out, plan = tmp_path / "run", EvaluationPlan(layers=(1, 2))
