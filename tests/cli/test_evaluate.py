@@ -15,7 +15,7 @@ import pytest
 from typer.testing import Result
 
 from attnflow import paper
-from attnflow.cli import _evaluate_bar
+from attnflow.cli import _evaluate, _evaluate_bar
 from attnflow.cli._evaluate_bar import evaluate_bar
 from attnflow.evaluate import EvaluationPlan, RunProgress
 
@@ -182,6 +182,18 @@ def test_ctrl_c_says_how_far_the_run_is(data: Path, tmp_path: Path) -> None:
         r"interrupted; \d of 6 texts are done\. The same command resumes the run\n$", errors
     )
     assert len(list((tmp_path / "run" / "results").iterdir())) == 1
+
+
+def test_ctrl_c_counts_only_texts_that_are_kept(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_: object, on_progress: Callable[[RunProgress], None], **__: object) -> None:
+        on_progress(RunProgress(5, 6, 5, 0, written=4))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_evaluate, "run", stop)
+    with pytest.raises(KeyboardInterrupt, match="interrupted; 4 of 6 texts are done"):
+        _evaluate.evaluate_command("verb-number", data, out=tmp_path / "run")
 
 
 def test_a_command_that_is_killed_is_resumed_and_ends_with_the_same_bytes(

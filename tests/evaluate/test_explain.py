@@ -123,6 +123,19 @@ def test_two_answers_are_compared(shipped: Loaded) -> None:
     assert_close(found.importance["blank_out"].values, np.abs(plural - singular), atol=1e-5)
 
 
+def test_edges_of_the_gradient_compare_two_answers(shipped: Loaded) -> None:
+    answers: Any = {"target": "singular", "against": "plural"}
+    found = explain(
+        shipped.model, shipped.tokenizer, TEXT, edges="gradient", methods=["raw"], **answers
+    ).graphs["gradient"]
+    expected = edges.gradient(shipped.model, shipped.tokenizer, TEXT, **answers)
+    alone = edges.gradient(shipped.model, shipped.tokenizer, TEXT, target="singular")
+    assert isinstance(found, af.AttentionGraph)
+    assert found.settings["against_name"] == "plural"
+    assert_close(np.stack(found.layers), np.stack(expected.layers), atol=1e-5)
+    assert not np.allclose(np.stack(found.layers), np.stack(alone.layers), atol=1e-3)
+
+
 def test_an_encoder_decoder_is_refused(shipped: Loaded) -> None:
     sizes: dict[str, Any] = {"d_model": 16, "d_kv": 8, "d_ff": 16, "num_layers": 1, "num_heads": 2}
     sizes |= {"decoder_start_token_id": 0, **SMALL}

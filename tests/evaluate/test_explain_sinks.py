@@ -34,6 +34,16 @@ def test_sinks_are_taken_out_and_said(small_gpt: models.Loaded) -> None:
     assert explanation_document(found, "gpt", small_gpt.tokenizer)["without"] == [0]
 
 
+def test_several_sinks_are_plural(
+    small_gpt: models.Loaded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = explain(small_gpt.model, small_gpt.tokenizer, TEXT, methods=["raw"])
+    monkeypatch.setattr(type(found), "without", (0, 1))
+    caption = found._repr_html_().partition("</caption>")[0]
+    assert "without the attention sinks 0 the" in caption.lower()
+    assert "keeps them)" in caption
+
+
 @pytest.mark.usefixtures("sunk")
 def test_sinks_that_are_kept_give_the_papers_scores(small_gpt: models.Loaded) -> None:
     papers: Any = {"sinks": "keep", "receptive_field": False}

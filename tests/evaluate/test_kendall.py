@@ -55,6 +55,8 @@ def test_undefined_correlations_are_nan() -> None:
     assert np.isnan(kendall([[1.0, 1.0, 1.0]], [1.0, 2.0, 3.0])).tolist() == [True]
     assert np.isnan(kendall([1.0, 2.0], [0.3, 0.3]))
     assert np.isnan(kendall([1.0], [2.0]))
+    assert np.isnan(kendall([], []))
+    assert np.isnan(kendall(np.zeros((2, 0)), [])).tolist() == [True, True]
 
 
 def test_what_has_no_order_is_an_error() -> None:

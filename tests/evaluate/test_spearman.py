@@ -72,8 +72,10 @@ def test_equal_values_have_no_correlation() -> None:
     assert np.isnan(spearman([1.0, 2.0, 3.0], [0.3, 0.3, 0.3]))
 
 
-def test_one_value_has_no_correlation() -> None:
+def test_one_value_or_none_has_no_correlation() -> None:
     assert np.isnan(spearman([1.0], [2.0]))
+    assert np.isnan(spearman([], []))
+    assert np.isnan(spearman(np.zeros((2, 0)), [])).tolist() == [True, True]
 
 
 @pytest.mark.parametrize(

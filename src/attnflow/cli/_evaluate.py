@@ -98,8 +98,10 @@ def evaluate_command(
     replace: Annotated[
         str | None,
         typer.Option(
-            metavar="unk|mask|pad|ID",
-            help="Token that replaces others.  [default: the model's own blank, else unk]",
+            metavar="NAME|ID",
+            help="What replaces a token: unk, mask, pad or the id of a token; mean (of "
+            "embeddings); attention_mask (set to 0).  [default: the model's own blank, else "
+            "attention_mask for a decoder, else unk]",
         ),
     ] = None,
     reduce: Annotated[
@@ -124,7 +126,7 @@ def evaluate_command(
         typer.Option(
             "--special/--no-special",
             help="Whether special tokens, such as CLS, count.  [default: only in comparisons with "
-            "importance]",
+            "importance and in entropy]",
         ),
     ] = None,
     baselines: Annotated[
@@ -271,7 +273,7 @@ def evaluate_command(
                 on_progress=report,
             )
     except KeyboardInterrupt as interrupt:
-        state = f"{last[0].texts:,} of {last[0].total:,} texts are done" if last else "not begun"
+        state = f"{last[0].written:,} of {last[0].total:,} texts are done" if last else "not begun"
         raise KeyboardInterrupt(
             f"interrupted; {state}. The same command resumes the run"
         ) from interrupt

@@ -48,6 +48,7 @@ def edge_graph(
     edges: Edges,
     *,
     target: int | str | None = None,
+    against: int | str | None = None,
     position: int | None = None,
     progress: checks.Progress | None = None,
 ) -> AttentionGraph:
@@ -61,7 +62,7 @@ def edge_graph(
         One text; the functions of `attnflow.edges` take several, and tensors.
     edges
         The name of one of them.
-    target, position
+    target, against, position
         For "gradient"; the others do not depend on them.
     progress
         For "value_zeroing".
@@ -77,7 +78,7 @@ def edge_graph(
         raise InputError(f"text: expected one text, a str, got {type(text).__name__}")
     settings: dict[str, Any] = {}
     if edges == "gradient":
-        settings = {"target": target, "position": position}
+        settings = {"target": target, "against": against, "position": position}
     elif edges == "value_zeroing":
         settings = {"progress": progress}
     return _FUNCTIONS[check_edges(edges)](model, tokenizer, text, **settings)

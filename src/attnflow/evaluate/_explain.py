@@ -66,8 +66,8 @@ def explain(
     target, position, replace, truncate, batch_size
         As for `attnflow.importance.blank_out`.
     against
-        Another answer: importance says why the target and not this one. It is then of the
-        difference of their logits.
+        Another answer: importance, and edges "gradient", say why the target and not this one. They
+        are then of the difference of their logits.
     sinks
         "remove" takes attention sinks (`Attention.sinks`) out of the scores, as `without` of `raw`,
         `rollout` and `flow` does: they would leave nearly nothing for the other tokens.
@@ -131,7 +131,9 @@ def explain(
     def unchanged(_done: int, _total: int) -> None:
         report(1)  # it may raise, to end the work
 
-    settings: Any = {"target": target, "position": position, "progress": unchanged}
+    settings: Any = {
+        "target": target, "against": against, "position": position, "progress": unchanged,
+    }  # fmt: skip
     with one_thread_if_small(model):
         graphs: dict[Edges, Attention | AttentionGraph] = {
             name: attention

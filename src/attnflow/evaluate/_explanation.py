@@ -162,8 +162,9 @@ class Explanation:
         caption = f"{label_names(p)[answer]} {format_number(p[answer])}, layer {self.layer}, "
         caption += f"query {self.query}{edges}"
         if self.without:
+            several, them = ("s", "them") if len(self.without) > 1 else ("", "it")
             names = position_names(self.without, self.tokens)
-            caption += f', without the attention sink {names} (sinks="keep" keeps it)'
+            caption += f', without the attention sink{several} {names} (sinks="keep" keeps {them})'
         if self.receptive_field:
             caption += ", corrected for the receptive field"
         if self.saturated or self.flat:

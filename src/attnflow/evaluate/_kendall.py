@@ -1,5 +1,7 @@
 """`kendall`: rank correlation by pairs of tokens, of many rows at once."""
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -32,7 +34,8 @@ def kendall(x: ArrayLike, y: ArrayLike) -> NDArray[np.float64]:
     array([ 1.   , -0.913,    nan])
     """
     rows, row = checked_rows(x, y)
-    flat = rows.reshape(-1, len(row))
+    # -1 is ambiguous for rows without values.
+    flat = rows.reshape(math.prod(rows.shape[:-1]), len(row))
     pairs = np.triu_indices(len(row), k=1)
     others = _signs(row[None], pairs)[0]
     tau = np.full(len(flat), np.nan)

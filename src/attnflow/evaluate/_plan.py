@@ -62,7 +62,9 @@ class EvaluationPlan(Record):
 
     Each combination of `edges`, `methods` and `layers` gives scores for the tokens of a text, and
     so does each baseline. Every metric is computed for all of these scores, and for each importance
-    if it compares scores with importance. Names are checked here, and repeated ones dropped.
+    if it compares scores with importance. Names are checked here, and repeated ones dropped. Scores
+    are those of the paper: unlike in `attnflow.explain`, attention sinks are not removed, and rollout
+    and flow of a causal model are not corrected for the receptive field.
 
     Parameters
     ----------

@@ -1,5 +1,7 @@
 """Rank correlation, of many rows at once: `spearman`, and `dense_spearman` as published."""
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -31,7 +33,9 @@ def spearman(x: ArrayLike, y: ArrayLike) -> NDArray[np.float64]:
     array([ 1.   , -0.949,    nan])
     """
     rows, row = checked_rows(x, y)
-    return rank_correlation(rows.reshape(1, -1, len(row)), row[None]).reshape(rows.shape[:-1])
+    shape = rows.shape[:-1]
+    flat = rows.reshape(1, math.prod(shape), len(row))  # -1 is ambiguous for rows without values
+    return rank_correlation(flat, row[None]).reshape(shape)
 
 
 def rank_correlation(rows: NDArray[np.float64], others: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -36,10 +36,11 @@ class StandIn:
     folder: Path | None = None
     labels: tuple[str, ...] | None = None
     threads: int | None = None
+    device: str = "cpu"
     calls: int = 0
 
     def start(self) -> Facts:
-        return Facts(self.digest, {"attnflow": "0.0.0"}, 1, self.labels)
+        return Facts(self.digest, {"attnflow": "0.0.0"}, 1, self.device, self.labels)
 
     def measure(self, texts: Sequence[LabelledText], _progress: Any = None) -> PartValues:
         self.calls += 1

@@ -1,5 +1,6 @@
 """Data files: every format gives the same texts, and what is wrong is named with its place."""
 
+import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -106,6 +107,15 @@ def test_a_quoted_field_may_have_line_breaks(tmp_path: Path) -> None:
     path = _write(tmp_path / "b.csv", 'text,n\n"one\ntwo",1\nthree\n')
     with pytest.raises(InputError, match=r"line 4: expected 2 fields \(text, n\), got 1"):
         _ = _texts(path)
+
+
+def test_a_field_may_be_longer_than_the_csv_module_allows_by_default(tmp_path: Path) -> None:
+    before = csv.field_size_limit(131_072)
+    try:
+        path = _write(tmp_path / "a.csv", f"text,n\n{'x' * 200_000},1\n")
+        assert [len(text.text) for text in _texts(path)] == [200_000]
+    finally:
+        _ = csv.field_size_limit(before)
 
 
 def test_parts_are_the_same_however_the_data_is_limited(tmp_path: Path) -> None:

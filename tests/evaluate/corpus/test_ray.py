@@ -1,6 +1,7 @@
 """The Ray engine, on a cluster of two nodes on this machine: the bytes of a local run."""
 
 import os
+import shutil
 import signal
 import socket
 import threading
@@ -236,3 +237,40 @@ def test_a_port_that_is_not_of_a_cluster_is_an_error(
         address = f"127.0.0.1:{server.getsockname()[1]}"
         with pytest.raises(InputError, match="answers, but not as a Ray cluster"):
             _ = _run(data, tmp_path / "run", address)
+
+
+def test_a_health_check_that_fails_is_an_error(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A program that fails at once stands in for the check of a server that hangs up.
+    monkeypatch.setattr(_ray.sys, "executable", shutil.which("false"))
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        with pytest.raises(InputError, match="answers, but not as a Ray cluster"):
+            _ = _run(data, tmp_path / "run", address)
+
+
+@pytest.mark.parametrize(
+    ("gpus", "workers", "message"),
+    [
+        (1.0, None, "the Ray cluster has 0 GPUs, got 1 workers with 1 each"),
+        (0.5, 2, "the Ray cluster has 0 GPUs, got 2 workers with 0.5 each"),
+        (-1.0, None, r"gpus must be a number in \[0, inf\), got -1.0"),
+    ],
+)
+def test_gpus_that_the_cluster_does_not_have_are_an_error(
+    monkeypatch: pytest.MonkeyPatch, gpus: float, workers: int | None, message: str
+) -> None:
+    monkeypatch.setattr(ray, "is_initialized", lambda: True)
+    monkeypatch.setattr(ray, "cluster_resources", lambda: {"CPU": 4.0})
+    engine = ray_engine(cast("Any", StandIn()), address=None, workers=workers, gpus=gpus)
+    with pytest.raises(InputError, match=message), engine:
+        pass
+
+
+def test_there_are_as_many_workers_as_cpus_and_gpus_allow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ray, "is_initialized", lambda: True)
+    monkeypatch.setattr(ray, "cluster_resources", lambda: {"CPU": 4.0, "GPU": 1.0})
+    for gpus, count in ((0.0, 4), (0.25, 4), (0.5, 2), (1.0, 1)):
+        with ray_engine(cast("Any", StandIn()), address=None, workers=None, gpus=gpus) as engine:
+            assert cast("Any", engine).count == count

@@ -18,6 +18,7 @@ from stand_in import CELLS, PART_SIZE, StandIn, contents, run_stand_in, write_te
 
 from attnflow.errors import InputError
 from attnflow.evaluate import EvaluationPlan, LabelledText, RunProgress, run
+from attnflow.evaluate.corpus import _run
 
 N_TEXTS = 22
 N_PARTS = 6  # the last has two texts
@@ -135,12 +136,31 @@ def test_progress_counts_texts_of_earlier_runs_and_failures(data: Path, tmp_path
     out = _stopped(data, tmp_path / "run", 20)
     seen: list[RunProgress] = []
     _ = run_stand_in(data, out, on_progress=seen.append)
-    assert seen[0] == (20, N_TEXTS, 0, 0)
-    assert seen[-1] == (N_TEXTS, N_TEXTS, 2, 0)
+    assert seen[0] == (20, N_TEXTS, 0, 0, 20)
+    assert seen[-1] == (N_TEXTS, N_TEXTS, 2, 0, N_TEXTS)
     seen.clear()
     _ = run_stand_in(data, tmp_path / "other", on_progress=seen.append)
-    assert seen[0] == (0, N_TEXTS, 0, 0)
-    assert seen[-1] == (N_TEXTS, N_TEXTS, N_TEXTS, 1)
+    assert seen[0] == (0, N_TEXTS, 0, 0, 0)
+    assert seen[-1] == (N_TEXTS, N_TEXTS, N_TEXTS, 1, N_TEXTS)
+
+
+def test_texts_of_a_part_that_is_not_written_are_not_counted_as_written(
+    data: Path, tmp_path: Path
+) -> None:
+    class Reporting(StandIn):
+        def measure(self, texts: Any, _progress: Any = None) -> Any:
+            _progress(len(texts), len(texts))
+            return super().measure(texts)
+
+    out, seen = tmp_path / "run", list[tuple[int, int, int]]()
+
+    def on_progress(progress: RunProgress) -> None:
+        files = len(list((out / "results").iterdir()))
+        seen.append((progress.texts, progress.written, files))
+
+    _ = run_stand_in(data, out, Reporting(), on_progress=on_progress)
+    assert seen[:4] == [(0, 0, 0), (4, 0, 0), (4, 4, 1), (8, 4, 1)]
+    assert seen[-1] == (N_TEXTS, N_TEXTS, N_PARTS)
 
 
 def test_the_last_part_may_be_the_one_that_is_finished(data: Path, tmp_path: Path) -> None:
@@ -149,7 +169,7 @@ def test_the_last_part_may_be_the_one_that_is_finished(data: Path, tmp_path: Pat
     seen: list[RunProgress] = []
     _ = run_stand_in(data, out, on_progress=seen.append)
     assert seen[0].texts == N_TEXTS - PART_SIZE
-    assert seen[-1] == (N_TEXTS, N_TEXTS, PART_SIZE, 1)
+    assert seen[-1] == (N_TEXTS, N_TEXTS, PART_SIZE, 1, N_TEXTS)
 
 
 def test_a_failed_text_stops_the_run_only_if_asked(data: Path, tmp_path: Path) -> None:
@@ -167,6 +187,7 @@ def test_a_failed_text_stops_the_run_only_if_asked(data: Path, tmp_path: Path) -
         ({"plan": EvaluationPlan(k=2)}, "plan.k was 3, got 2"),
         ({"plan": EvaluationPlan(layers=(1,))}, r"plan.layers was null, got \[1\]"),
         ({"worker": StandIn("1" * 64)}, 'model.digest was "0000.*got "1111'),
+        ({"worker": StandIn(device="cuda")}, 'device was "cpu", got "cuda"'),
         ({"part_size": 3}, r"holds another run: part_size was 4, got 3\. Choose"),
         ({"limit": 3}, "data.limit was null, got 3; data.texts was 22, got 3; data.digest was"),
     ],
@@ -178,6 +199,29 @@ def test_another_run_in_the_same_folder_is_an_error_that_names_the_differences(
     with pytest.raises(InputError, match=message):
         _ = run_stand_in(data, complete, **changed)
     assert contents(complete) == before
+
+
+def test_a_run_without_results_is_replaced_by_one_with_other_settings(
+    data: Path, tmp_path: Path
+) -> None:
+    class Wrong(StandIn):
+        def measure(self, texts: Any, _progress: Any = None) -> Any:  # noqa: ARG002
+            raise InputError("layers must be 1 to 2, got 9")
+
+    out, plan = tmp_path / "run", EvaluationPlan(layers=(1, 2))
+    with pytest.raises(InputError, match="layers must be"):
+        _ = run_stand_in(data, out, Wrong(), plan=EvaluationPlan(layers=(9,)))
+    assert run_stand_in(data, out, plan=plan).parts == N_PARTS
+    assert contents(out) == contents(run_stand_in(data, tmp_path / "new", plan=plan).folder)
+
+
+def test_a_run_json_of_another_program_is_left_alone(data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    out.mkdir()
+    _ = (out / "run.json").write_text('{"name": "theirs"}', encoding="utf-8")
+    with pytest.raises(InputError, match="holds another run"):
+        _ = run_stand_in(data, out)
+    assert (out / "run.json").read_text("utf-8") == '{"name": "theirs"}'
 
 
 def test_another_version_is_an_error_that_names_it(complete: Path, data: Path) -> None:
@@ -339,3 +383,11 @@ def test_settings_of_engines_are_checked(
     with pytest.raises(InputError, match=message):
         _ = run("nowhere", data, tmp_path / "run", **given)
     assert not (tmp_path / "run").exists()
+
+
+def test_a_folder_is_loaded_on_the_gpus_of_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[object] = []
+    monkeypatch.setattr(_run, "load", lambda _, device: seen.append(device))
+    for gpus in (0.0, 0.5):
+        _ = _run._loader("model", gpus)()
+    assert seen == [None, "cuda"]

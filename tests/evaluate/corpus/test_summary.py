@@ -166,6 +166,10 @@ def test_latex_is_escaped(tmp_path: Path) -> None:
             assert line.count("&") <= 2
 
 
+# No line begins with the star, which would be a bullet in Markdown.
+STAR_LEGEND = (
+    "A star (*) marks a mean without texts whose value is undefined; summary.csv has their number."
+)
 RANDOM = Cell(None, "random", None, "input_gradient", "spearman")
 NORMS = tuple(cell._replace(edges="norms") for cell in CELLS)
 
@@ -202,9 +206,20 @@ def test_several_edge_weights_are_one_table_with_layers_across(tmp_path: Path) -
     best = "Best: norms, flow, L1, 0.70 [0.70, 0.70]; at the last layer: norms, raw, L2, 0.60 "
     assert best in tables[0]
     assert "Best: norms, flow, L2, -0.80 [-0.80, -0.80]." in tables[1]
-    assert "* undefined for some texts" in text
+    assert STAR_LEGEND in text.splitlines()
     assert "| edges, method   |" in found.markdown()
     assert r"norms, raw & 0.50* & 0.60 & [0.60, 0.60] \\" in found.latex()
+
+
+def test_a_star_is_explained_with_one_edge_weight_too(tmp_path: Path) -> None:
+    values = np.full((3, 4), [0.1, 0.2, 0.3, 0.9])
+    for name in ("defined", "undefined"):
+        (tmp_path / name).mkdir()
+    assert STAR_LEGEND not in _text(values, tmp_path / "defined")
+    values[0, 3] = np.nan
+    found = _text(values, tmp_path / "undefined")
+    assert "Best: flow, L2, 0.90* [0.90, 0.90]" in found
+    assert STAR_LEGEND in found.splitlines()
 
 
 def test_the_best_cell_is_one_that_most_texts_define(tmp_path: Path) -> None:

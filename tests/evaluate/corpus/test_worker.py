@@ -80,7 +80,7 @@ def test_progress_moves_within_a_part(loaded: Loaded, data: Path, tmp_path: Path
     _ = run(lambda: loaded, data, tmp_path / "run", plan=PLAN, on_progress=seen.append)
     assert [progress.texts for progress in seen] == sorted(progress.texts for progress in seen)
     assert len({progress.texts for progress in seen}) > 2
-    assert seen[-1] == (11, 11, 11, 1)
+    assert seen[-1] == (11, 11, 11, 1, 11)
 
 
 def test_the_digest_is_of_weights_configuration_and_tokenizer(loaded: Loaded) -> None:
@@ -102,8 +102,19 @@ def test_the_digest_is_of_weights_configuration_and_tokenizer(loaded: Loaded) ->
     assert len(digests) == 4
 
 
-def test_facts_name_labels_versions_and_threads(loaded: Loaded) -> None:
+def test_the_digest_does_not_depend_on_the_calls_of_a_tokenizer(loaded: Loaded) -> None:
+    def digest(tokenizer: Any) -> str:
+        return Worker(lambda: Loaded(loaded.model, tokenizer), PLAN, None).start().model
+
+    used = copy.deepcopy(loaded.tokenizer)
+    used.backend_tokenizer.enable_truncation(5)
+    used.backend_tokenizer.enable_padding(length=7)
+    assert digest(used) == digest(loaded.tokenizer)
+
+
+def test_facts_name_labels_versions_threads_and_device(loaded: Loaded) -> None:
     facts = _facts(loaded)
+    assert facts.device == "cpu"
     assert facts.labels == ("singular", "plural")
     assert facts.versions["torch"] == torch.__version__
     assert facts.threads == 1  # a small model

@@ -323,3 +323,11 @@ def test_the_accuracy_is_the_share_of_correct_labels(complete: Complete) -> None
     words = loaded.tokenizer([review.text for review in reviews], padding=True, return_tensors="pt")
     expected = torch.nn.functional.cross_entropy(loaded.model(**words).logits, torch.tensor([1, 1]))
     assert loss == pytest.approx(expected.item(), rel=1e-5)
+
+
+def test_the_accuracy_of_sentences_without_labels_is_an_input_error() -> None:
+    shipped = paper.load()
+    labelled, unlabelled = Review("a film", 0), Review("a film", None)
+    for reviews, found in (([], "none"), ([labelled, unlabelled], "one without")):
+        with pytest.raises(InputError, match=f"reviews must be sentences with .* got {found}"):
+            _ = paper.sentiment_accuracy(shipped.model, shipped.tokenizer, reviews)

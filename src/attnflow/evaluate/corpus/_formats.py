@@ -38,7 +38,11 @@ _GRID_LEGEND = (
     "In tables with several edge weights: means over texts. Raw scores of attention are without "
     "the residual connection; those of other edges are rows of the graph, with it."
 )
-_STAR_LEGEND = "* undefined for some texts; summary.csv has their number."
+_STAR = "*"
+_STAR_LEGEND = (
+    f"A star ({_STAR}) marks a mean without texts whose value is undefined; "
+    "summary.csv has their number."
+)
 # 1 for metrics of which more is better, the default; -1 if less is; 0 if neither is.
 _SIGNS = {"sufficiency": -1, "log_odds": -1, "entropy": 0}
 _COLUMNS = (
@@ -160,10 +164,9 @@ def _document(
         if best := _best_line(group):
             parts.append(about(best))
     parts.append(about(_LEGEND))
-    grids = [group for group in found if len(group.edges) > 1]
-    if grids:
+    if any(len(group.edges) > 1 for group in found):
         parts.append(about(_GRID_LEGEND))
-    if any(item.undefined for group in grids for by in group.rows.values() for item in by.values()):
+    if any(_STAR in part for part in parts[1:]):  # the first has names, which may have stars
         parts.append(about(_STAR_LEGEND))
     parts += [
         about(f"text_id {number} failed: {printable(error)}") for number, error in summary.errors
@@ -219,7 +222,7 @@ def _words(name: str) -> str:
 
 
 def _mean(item: CellSummary) -> str:
-    star = "*" if item.undefined else ""
+    star = _STAR if item.undefined else ""
     return (format_number(item.mean, 2) if item.defined else "none") + star
 
 

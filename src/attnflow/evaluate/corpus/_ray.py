@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from attnflow._internal.checks import Progress, as_int
+from attnflow._internal.checks import Progress, as_float, as_int
 from attnflow.errors import AttnflowError, InputError
 from attnflow.evaluate._texts import LabelledText
 from attnflow.evaluate.corpus._data import Part
@@ -46,6 +46,7 @@ def ray_engine(
 
     if workers is not None:
         workers = as_int(workers, "workers", least=1)
+    gpus = as_float(gpus, "gpus", "[0, inf)")
     ours = not ray.is_initialized()
     if ours:
         _connect(address)
@@ -56,7 +57,7 @@ def ray_engine(
     # CPUs are what Ray counts with; what a worker uses are the threads of torch and of flow.
     engine = _RayEngine(worker, worker.threads or 1, gpus)
     try:
-        engine.count = _worker_count(engine.cpus, workers)
+        engine.count = _worker_count(engine.cpus, gpus, workers)
         yield engine
     finally:
         engine.stop()
@@ -224,17 +225,25 @@ def _kill(actor: Any) -> None:
         ray.kill(actor)
 
 
-def _worker_count(threads: int, workers: int | None) -> int:
-    """Return how many workers to start: by default, as many as the cluster has CPUs for."""
+def _worker_count(threads: int, gpus: float, workers: int | None) -> int:
+    """Return how many workers to start: by default, as many as CPUs and GPUs allow."""
     import ray
 
-    cpus = int(ray.cluster_resources().get("CPU", 0))
+    resources = ray.cluster_resources()
+    cpus, all_gpus = int(resources.get("CPU", 0)), float(resources.get("GPU", 0))
     most = cpus // threads
+    if gpus and all_gpus < gpus * (workers or 1):
+        raise InputError(
+            f"gpus: the Ray cluster has {all_gpus:g} GPUs, got {workers or 1} workers with "
+            f"{gpus:g} each"
+        )
     if not most or (workers is not None and workers > most):
         raise InputError(
             f"workers: the Ray cluster has {cpus} CPUs, enough for {most} workers with {threads} "
             f"each (threads), got {workers or 1}"
         )
+    if workers is None and gpus:
+        most = min(most, int(all_gpus / gpus))
     return workers or most
 
 
@@ -279,8 +288,8 @@ def _check_reachable(address: str) -> None:
         return
     check = [sys.executable, "-m", "ray.scripts.scripts", "health-check", "--address", address]
     try:
-        _ = subprocess.run(check, check=False, capture_output=True, timeout=_ANSWER)  # noqa: S603
-    except subprocess.TimeoutExpired as error:
+        _ = subprocess.run(check, check=True, capture_output=True, timeout=_ANSWER)  # noqa: S603
+    except subprocess.SubprocessError as error:
         raise InputError(
             f"address: {address} answers, but not as a Ray cluster. Check the port: that of the "
             "cluster is 6379 unless ray start was given another"

@@ -37,16 +37,17 @@ class RunProgress(NamedTuple):
     ----------
     texts, total
         Number of texts that are done, with those of an earlier run, and of all.
-    measured
-        Number of texts that this run has measured.
-    failed
-        How many of these failed.
+    measured, failed
+        Number of texts that this run has measured, and of those among them that failed.
+    written
+        Number of texts whose results are on the disk, which a run that is stopped keeps.
     """
 
     texts: int
     total: int
     measured: int
     failed: int
+    written: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,9 +141,9 @@ def run(
     address
         Of the Ray cluster, HOST:PORT; by default that of this machine, which is started if needed.
     workers
-        Number of Ray workers, each with a model; by default as many as the cluster has CPUs for.
+        Number of Ray workers, each with a model; by default as many as CPUs and GPUs allow.
     gpus
-        GPUs of each Ray worker.
+        GPUs of each Ray worker. A folder or id is loaded there; a function chooses by itself.
     on_progress
         Called when texts are done. An exception that it raises stops the run.
 
@@ -168,7 +169,7 @@ def run(
     """
     require("pyarrow", need="evaluation over a corpus needs", extra="parquet")
     plan = plan or EvaluationPlan()
-    worker = Worker(_loader(model), plan, _threads(threads))
+    worker = Worker(_loader(model, gpus), plan, _threads(threads))
     corpus = open_corpus(
         data, plan, text_column=text_column, label_column=label_column,
         position_column=position_column, limit=limit, part_size=part_size,
@@ -223,8 +224,8 @@ def _measure_parts(
     measured = failed = 0
 
     def report(more: int = 0) -> None:
-        done = measured + more
-        on_progress(RunProgress(earlier + done, scan.texts, done, failed))
+        done, written = measured + more, earlier + measured
+        on_progress(RunProgress(earlier + done, scan.texts, done, failed, written))
 
     report()
     todo = (part for part in corpus.parts(scan) if not files.finished[part.number])
@@ -277,10 +278,10 @@ def _check_labels(corpus: Corpus, scan: Scan, facts: Facts) -> None:
             )
 
 
-def _loader(model: PathLike | Load) -> Load:
+def _loader(model: PathLike | Load, gpus: float) -> Load:
     if callable(model):
         return model
-    return functools.partial(load, model)
+    return functools.partial(load, model, device="cuda" if gpus else None)
 
 
 def _name(model: PathLike | Load, name: str | None) -> str:

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any, cast
 
 from attnflow._internal.files import parse_json
-from attnflow._internal.run_folder import replace_file
+from attnflow._internal.run_folder import folder_names, replace_file
 from attnflow.errors import InputError
 from attnflow.evaluate._plan import EvaluationPlan
 from attnflow.evaluate.corpus._data import Corpus, Scan
+from attnflow.evaluate.corpus._parts import RESULTS
 from attnflow.evaluate.corpus._worker import Facts
 
 FILE = "run.json"
@@ -39,17 +40,21 @@ def run_settings(
         "plan": plan.to_dict(),
         "part_size": corpus.part_size,
         "threads": facts.threads,
+        "device": facts.device,
         "versions": {**facts.versions, "pyarrow": metadata.version("pyarrow")},
     }
 
 
 def store_settings(folder: Path, settings: dict[str, Any]) -> None:
-    """Write the settings of a new run; those of another run are an InputError with differences."""
+    """Write the settings of a new run; those of another run are an InputError with differences.
+
+    Settings of a run that has no results yet, as if its first text failed, are replaced.
+    """
     path = folder / FILE
-    if not path.exists():
+    stored = read_settings(folder) if path.exists() else None
+    if stored is None or (stored.get("format") == _FORMAT and not folder_names(folder / RESULTS)):
         replace_file(path, (json.dumps(settings, indent=2) + "\n").encode())
         return
-    stored = read_settings(folder)
     before, now = dict(_flat(stored)), dict(_flat(settings))
     differences = [
         f"{name} was {json.dumps(before.get(name))}, got {json.dumps(now.get(name))}"

@@ -89,8 +89,9 @@ def _table_source(path: Path, read: Callable[[], Iterator[tuple[int, list[str]]]
 
 
 def _csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    # The limit is one of the process, 131,072 characters by default, and is never lowered.
+    _ = csv.field_size_limit(max(_MAX_LINE, csv.field_size_limit()))
     reader = csv.reader((f"{line}\n" for _, line in _lines(path)), strict=True)
-    number = 1
     while True:
         number = reader.line_num + 1  # a row may have several lines
         try:

@@ -23,6 +23,7 @@ from attnflow.evaluate._texts import LabelledText
 from attnflow.evaluate._threads import torch_threads
 from attnflow.importance import predict
 from attnflow.models import Loaded
+from attnflow.models.inputs import device_of
 
 Load: TypeAlias = Callable[[], Loaded]
 
@@ -38,6 +39,7 @@ class Facts(NamedTuple):
     model: str  # digest of configuration, weights and tokenizer
     versions: dict[str, str]  # of packages
     threads: int  # of torch; another number may change the last bits
+    device: str  # type of the model's device, such as "cpu": others round differently
     labels: tuple[str, ...] | None  # the classes; None if the model predicts tokens
 
 
@@ -71,6 +73,7 @@ class Worker:
             _digest(loaded),
             {"attnflow": __version__, **versions},
             torch_threads(loaded.model, self.threads),
+            device_of(loaded.model).type,
             labels,
         )
 
@@ -108,7 +111,10 @@ def _digest(loaded: Loaded) -> str:
     model, tokenizer = loaded.model, loaded.tokenizer
     config = {k: v for k, v in model.config.to_dict().items() if k not in _PROVENANCE}
     backend = getattr(tokenizer, "backend_tokenizer", None)
-    words = sorted(tokenizer.get_vocab().items()) if backend is None else backend.to_str()
+    words: object = sorted(tokenizer.get_vocab().items())
+    if backend is not None:  # truncation and padding are those of the last call
+        parsed: dict[str, Any] = json.loads(backend.to_str())
+        words = {k: v for k, v in parsed.items() if k not in ("truncation", "padding")}
     found = hashlib.sha256()
     for content in (type(model).__name__, config, type(tokenizer).__name__, words):
         found.update(json.dumps(content, sort_keys=True, default=str).encode())

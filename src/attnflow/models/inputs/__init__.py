@@ -7,6 +7,7 @@ from attnflow.models._model import (
     accepts,
     check_vocabulary,
     checked_model,
+    device_of,
     forward_parameters,
     has_decoder,
     is_pretrained,
@@ -40,7 +41,8 @@ from attnflow.models.inputs._texts import Chat, Pair, is_text
 __all__ = [
     "Chat", "Generate", "Inputs", "ModelInput", "Pair", "Positions", "Several", "Single",
     "TokenizedText", "accepts", "batch_texts", "check_vocabulary", "checked_model", "count_tokens",
-    "forward_parameters", "has_decoder", "inner_tokenizer", "is_pretrained", "is_text",
-    "layer_count", "model_and_tokenizer", "name_example", "name_positions", "prepare",
-    "takes_padding", "token_limit", "token_names", "tokenize_text", "weight_count",
+    "device_of", "forward_parameters", "has_decoder", "inner_tokenizer", "is_pretrained",
+    "is_text", "layer_count", "model_and_tokenizer", "name_example", "name_positions",
+    "prepare", "takes_padding", "token_limit", "token_names", "tokenize_text",
+    "weight_count",
 ]  # fmt: skip

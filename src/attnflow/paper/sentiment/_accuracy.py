@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from attnflow.errors import InputError
 from attnflow.importance import predict
 from attnflow.paper.data import Review
 
@@ -23,7 +24,7 @@ def sentiment_accuracy(
     model, tokenizer
         A classifier whose first class is negative and whose second one is positive.
     reviews
-        Sentences with labels.
+        Sentences with labels, at least one.
 
     Examples
     --------
@@ -33,11 +34,14 @@ def sentiment_accuracy(
     >>> paper.sentiment_accuracy(shipped.model, shipped.tokenizer, reviews)[0]
     1.0
     """
+    labels = [review.label for review in reviews if review.label is not None]
+    if not labels or len(labels) < len(reviews):
+        got = "one without" if reviews else "none"
+        raise InputError(f"reviews must be sentences with labels, got {got}")
     found = predict(model, tokenizer, [review.text for review in reviews], truncate=True)
     correct, loss = 0, 0.0
-    for review, prediction in zip(reviews, found, strict=True):
+    for label, prediction in zip(labels, found, strict=True):
         probabilities = list(prediction.probabilities.values())
-        label = 0 if review.label is None else review.label
         correct += probabilities[label] == max(probabilities)
         loss -= math.log(max(probabilities[label], 1e-7))
     return correct / len(found), loss / len(found)
