@@ -76,6 +76,38 @@ def test_a_masked_token_is_one_that_no_position_attends_to(family: str) -> None:
     np.testing.assert_allclose(first.values, found.values, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("family", ["opt-lm", "gpt2-lm"])
+def test_tokens_after_a_masked_one_keep_their_positions(family: str) -> None:
+    model = model_of(family)
+    ids = tokenizer()(TEXT, return_tensors="pt")["input_ids"]
+    found = blank_out(model, tokenizer(), TEXT, score="logit", signed=True)
+    assert found.settings["replace"] == "attention_mask"
+    masks = torch.cat([torch.ones_like(ids), 1 - torch.eye(ids.shape[1], dtype=torch.long)])
+    places = torch.arange(ids.shape[1]).repeat(len(masks), 1)
+    with torch.no_grad():
+        logits = model(ids.repeat(len(masks), 1), attention_mask=masks, position_ids=places).logits
+    values = logits[:, -1, found.settings["target"]]
+    np.testing.assert_allclose(found.values, values[0] - values[1:], rtol=1e-4, atol=1e-5)
+    assert np.abs(found.values).max() > 1e-3
+
+
+def test_positions_that_depend_on_ids_stay_as_they_are() -> None:
+    model = model_of("roberta")
+    ids = tokenizer()(TEXT, return_tensors="pt")["input_ids"]
+    settings: Any = {"replace": "attention_mask", "score": "logit", "signed": True}
+    found = blank_out(model, tokenizer(), TEXT, **settings)
+    masks = torch.cat([torch.ones_like(ids), 1 - torch.eye(ids.shape[1], dtype=torch.long)])
+    with torch.no_grad():
+        logits = model(ids.repeat(len(masks), 1), attention_mask=masks).logits
+    values = logits[:, found.settings["target"]]
+    np.testing.assert_allclose(found.values, values[0] - values[1:], rtol=1e-4, atol=1e-5)
+
+
+def test_a_decoder_whose_biases_count_the_mask_has_the_mean_embedding() -> None:
+    found = blank_out(model_of("falcon-alibi-lm"), tokenizer(), TEXT)
+    assert found.settings["replaced_by"] == "the mean embedding"
+
+
 def test_a_model_that_takes_no_mask_has_the_mean_embedding() -> None:
     class Causal(torch.nn.Module):
         is_causal = True
