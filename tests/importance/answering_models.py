@@ -122,6 +122,22 @@ OTHER_DECODERS: dict[str, Callable[[], Any]] = {
     "falcon-alibi-lm": lambda: hf.FalconForCausalLM(
         hf.FalconConfig(**_SMALL, alibi=True, bos_token_id=2, eos_token_id=3)
     ),
+    "bloom-lm": lambda: hf.BloomForCausalLM(
+        hf.BloomConfig(
+            vocab_size=VOCABULARY,
+            hidden_size=16,
+            n_layer=2,
+            n_head=4,
+            bos_token_id=2,
+            eos_token_id=3,
+            pad_token_id=0,
+        )
+    ),
+    # Without the attribute is_causal, as BLOOM.
+    "codegen-lm": lambda: hf.CodeGenForCausalLM(hf.CodeGenConfig(**_GPT2, rotary_dim=4)),
+    "openai-gpt": lambda: hf.OpenAIGPTForSequenceClassification(
+        hf.OpenAIGPTConfig(**_GPT2, pad_token_id=0)
+    ),
 }
 
 

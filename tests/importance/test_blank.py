@@ -9,7 +9,7 @@ from answering_models import TEXT, blank_out, leave_span_out, model_of, new_mode
 
 import attnflow as af
 
-DECODERS = ["gpt2", "llama", "gpt2-lm", "llama-lm"]
+DECODERS = ["gpt2", "llama", "gpt2-lm", "llama-lm", "codegen-lm", "openai-gpt"]
 OTHERS = ["bert", "roberta", "bert-mlm", "t5-lm", "bart-lm"]
 
 
@@ -103,8 +103,9 @@ def test_positions_that_depend_on_ids_stay_as_they_are() -> None:
     np.testing.assert_allclose(found.values, values[0] - values[1:], rtol=1e-4, atol=1e-5)
 
 
-def test_a_decoder_whose_biases_count_the_mask_has_the_mean_embedding() -> None:
-    found = blank_out(model_of("falcon-alibi-lm"), tokenizer(), TEXT)
+@pytest.mark.parametrize("family", ["falcon-alibi-lm", "bloom-lm"])
+def test_a_decoder_whose_biases_count_the_mask_has_the_mean_embedding(family: str) -> None:
+    found = blank_out(model_of(family), tokenizer(), TEXT)
     assert found.settings["replaced_by"] == "the mean embedding"
 
 

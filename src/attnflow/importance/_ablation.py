@@ -35,6 +35,9 @@ from attnflow.models.scoring import (
 if TYPE_CHECKING:
     from torch import nn
 
+# Families of decoders whose attention has no attribute is_causal, as config.model_type names them.
+_DECODERS = ("bloom", "codegen", "gpt_neox_japanese", "mpt", "openai-gpt", "xglm")
+
 
 @dataclass(frozen=True, slots=True)
 class Blank:
@@ -200,7 +203,10 @@ def _mask_axes(item: SingleInput) -> int:
 
 def _is_decoder(model: nn.Module) -> bool:
     """Whether a model reads its input in a decoder, in which no position sees a later one."""
-    causal = any(getattr(module, "is_causal", False) is True for module in model.modules())
+    family = getattr(getattr(model, "config", None), "model_type", None)
+    causal = family in _DECODERS or any(
+        getattr(module, "is_causal", False) is True for module in model.modules()
+    )
     return causal and not has_decoder(model)
 
 
