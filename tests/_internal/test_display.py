@@ -17,6 +17,7 @@ from attnflow._internal.display import token_names
         (["ä½ł", "å¥½"], ["你", "好"]),  # without any space
         (["ĠðŁĺ", "Ĭ"], ["😊", "😊"]),  # two tokens of one character
         (["<|im_start|>", "user", "Ċ", "ĠĠ"], ["<|im_start|>", "user", "⏎", "␣␣"]),
+        (["user", "Ċ"], ["user", "⏎"]),
         (["###", "Ġhead"], ["###", "head"]),
         # SentencePiece
         (["▁the", "▁", "key", "s", "</s>"], ["the", "␣", "key", "s", "</s>"]),
@@ -29,6 +30,9 @@ from attnflow._internal.display import token_names
         # plain words
         (["café", "naïve", "日本"], ["café", "naïve", "日本"]),
         (["Ġorġ", "key"], ["Ġorġ", "key"]),  # a Maltese name: ġ would be a control character
+        (["[CLS]", "človek", "[SEP]"], ["[CLS]", "človek", "[SEP]"]),  # č: a carriage return
+        (["[CLS]", "dağ", "evi", "[SEP]"], ["[CLS]", "dağ", "evi", "[SEP]"]),  # ğ: a separator
+        (["reč"], ["reč"]),
         (["the old key", "<?>", "0"], ["the old key", "<?>", "0"]),
         # white space and control characters
         ([" ", "  ", "", "\t", "\x1b[2J"], ["␣", "␣␣", "", "⇥", r"\x1b[2J"]),

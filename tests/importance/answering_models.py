@@ -112,6 +112,33 @@ MASKED: dict[str, Callable[[], Any]] = {
     "bert-mlm": lambda: hf.BertForMaskedLM(hf.BertConfig(**_SMALL)),
 }
 FAMILIES = CLASSIFIERS | WRITERS | MASKED
+# Decoders with other positions or without the attributes of most; for single tests.
+OTHER_DECODERS: dict[str, Callable[[], Any]] = {
+    # Counts positions in the attention mask.
+    "opt-lm": lambda: hf.OPTForCausalLM(
+        hf.OPTConfig(**_SMALL, ffn_dim=24, word_embed_proj_dim=16, bos_token_id=2, eos_token_id=3)
+    ),
+    # ALiBi biases count the mask.
+    "falcon-alibi-lm": lambda: hf.FalconForCausalLM(
+        hf.FalconConfig(**_SMALL, alibi=True, bos_token_id=2, eos_token_id=3)
+    ),
+    "bloom-lm": lambda: hf.BloomForCausalLM(
+        hf.BloomConfig(
+            vocab_size=VOCABULARY,
+            hidden_size=16,
+            n_layer=2,
+            n_head=4,
+            bos_token_id=2,
+            eos_token_id=3,
+            pad_token_id=0,
+        )
+    ),
+    # Without the attribute is_causal, as BLOOM.
+    "codegen-lm": lambda: hf.CodeGenForCausalLM(hf.CodeGenConfig(**_GPT2, rotary_dim=4)),
+    "openai-gpt": lambda: hf.OpenAIGPTForSequenceClassification(
+        hf.OpenAIGPTConfig(**_GPT2, pad_token_id=0)
+    ),
+}
 
 
 def text_for(family: str) -> str:
@@ -121,7 +148,7 @@ def text_for(family: str) -> str:
 def new_model(family: str) -> Any:
     """A model in double precision, so that rounding hides no mistake."""
     _ = torch.manual_seed(0)
-    model = FAMILIES[family]()
+    model = (FAMILIES | OTHER_DECODERS)[family]()
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             if parameter.ndim == 2 and "embed" not in name and family != "t5-lm":

@@ -9,7 +9,7 @@ from answering_models import TEXT, blank_out, leave_span_out, model_of, new_mode
 
 import attnflow as af
 
-DECODERS = ["gpt2", "llama", "gpt2-lm", "llama-lm"]
+DECODERS = ["gpt2", "llama", "gpt2-lm", "llama-lm", "codegen-lm", "openai-gpt"]
 OTHERS = ["bert", "roberta", "bert-mlm", "t5-lm", "bart-lm"]
 
 
@@ -74,6 +74,39 @@ def test_a_masked_token_is_one_that_no_position_attends_to(family: str) -> None:
     padded = tokenizer()([TEXT, f"{TEXT} {TEXT}"], padding=True, return_tensors="pt")
     [first, _] = blank_out(model, tokenizer(), padded, target=found.settings["target"], **settings)
     np.testing.assert_allclose(first.values, found.values, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("family", ["opt-lm", "gpt2-lm"])
+def test_tokens_after_a_masked_one_keep_their_positions(family: str) -> None:
+    model = model_of(family)
+    ids = tokenizer()(TEXT, return_tensors="pt")["input_ids"]
+    found = blank_out(model, tokenizer(), TEXT, score="logit", signed=True)
+    assert found.settings["replace"] == "attention_mask"
+    masks = torch.cat([torch.ones_like(ids), 1 - torch.eye(ids.shape[1], dtype=torch.long)])
+    places = torch.arange(ids.shape[1]).repeat(len(masks), 1)
+    with torch.no_grad():
+        logits = model(ids.repeat(len(masks), 1), attention_mask=masks, position_ids=places).logits
+    values = logits[:, -1, found.settings["target"]]
+    np.testing.assert_allclose(found.values, values[0] - values[1:], rtol=1e-4, atol=1e-5)
+    assert np.abs(found.values).max() > 1e-3
+
+
+def test_positions_that_depend_on_ids_stay_as_they_are() -> None:
+    model = model_of("roberta")
+    ids = tokenizer()(TEXT, return_tensors="pt")["input_ids"]
+    settings: Any = {"replace": "attention_mask", "score": "logit", "signed": True}
+    found = blank_out(model, tokenizer(), TEXT, **settings)
+    masks = torch.cat([torch.ones_like(ids), 1 - torch.eye(ids.shape[1], dtype=torch.long)])
+    with torch.no_grad():
+        logits = model(ids.repeat(len(masks), 1), attention_mask=masks).logits
+    values = logits[:, found.settings["target"]]
+    np.testing.assert_allclose(found.values, values[0] - values[1:], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("family", ["falcon-alibi-lm", "bloom-lm"])
+def test_a_decoder_whose_biases_count_the_mask_has_the_mean_embedding(family: str) -> None:
+    found = blank_out(model_of(family), tokenizer(), TEXT)
+    assert found.settings["replaced_by"] == "the mean embedding"
 
 
 def test_a_model_that_takes_no_mask_has_the_mean_embedding() -> None:

@@ -188,12 +188,12 @@ class Spaces:
     unk_token_id = None
     _ids: ClassVar = {"his": 0, " his": 1, " Rome": 2, "R": 3, "ome": 4}
 
-    def get_vocab(self) -> dict[str, int]:
-        return {name.replace(" ", "Ġ"): number for name, number in self._ids.items()}
+    def convert_tokens_to_ids(self, token: str) -> int | None:
+        return self._ids.get(token.replace("Ġ", " "))
 
     def convert_ids_to_tokens(self, ids: list[int]) -> list[str]:
-        names = list(self.get_vocab())
-        return [names[number] for number in ids]
+        names = list(self._ids)
+        return [names[number].replace(" ", "Ġ") for number in ids]
 
     def __call__(self, text: str, *, add_special_tokens: bool) -> dict[str, list[int]]:
         assert not add_special_tokens
@@ -208,6 +208,13 @@ class Spaces:
 def test_a_word_is_a_token_with_or_without_its_space(target: int | str, expected: list[int]):
     classes = Classes(5, None, Spaces(), tokens=True)
     assert classes.numbers(target) == expected
+
+
+def test_a_spelling_that_the_model_has_no_logit_for_is_none_of_them():
+    classes = Classes(1, None, Spaces(), tokens=True)
+    assert _likeliest(classes, torch.tensor([1.0]), "his") == 0
+    with pytest.raises(af.InputError, match="Rome"):
+        _ = classes.numbers("Rome")
 
 
 def test_of_two_spellings_the_more_probable_is_the_target():

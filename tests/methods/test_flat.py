@@ -136,6 +136,8 @@ def test_the_mark_stays_with_words_shares_files_and_the_correction(tmp_path: Any
     assert np.array_equal(t.normalized().flat, t.flat)
     text = " ".join(["w0w1", *a.tokens[2:]])
     assert not t.to_words(text).flat.any()  # a word of a flat and another token
+    summed = " ".join([*a.tokens[:5], "w5w6", *a.tokens[7:]])
+    assert not t.to_words(summed).flat.any()  # one score is the sum of two
     single = af.flow(a, queries=0).to_words(" ".join(a.tokens))
     assert single.flat[-1].tolist() == [True]
     t.save(tmp_path / "t.npz")

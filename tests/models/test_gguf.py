@@ -132,3 +132,31 @@ def test_a_missing_package_is_named(file: Path, monkeypatch: pytest.MonkeyPatch)
     )
     with pytest.raises(MissingDependencyError, match="pip install gguf accelerate"):
         _ = load(file)
+
+
+def test_code_beside_the_file_is_not_run(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "small.gguf").symlink_to(file)
+    given: list[dict[str, Any]] = []
+    auto: Any = hf.AutoTokenizer
+    original = auto.from_pretrained
+
+    def recorded(*args: Any, **settings: Any) -> Any:
+        given.append(settings)
+        return original(*args, **settings)
+
+    monkeypatch.setattr(auto, "from_pretrained", recorded)
+    assert load(tmp_path).tokenizer is not None
+    assert [settings["trust_remote_code"] for settings in given] == [False]
+
+
+def test_a_folder_that_cannot_be_read_is_an_error_in_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: Path) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "iterdir", refuse)
+    with pytest.raises(InputError, match="cannot be read: Permission denied"):
+        _ = load(tmp_path)

@@ -60,6 +60,12 @@ def test_a_model_without_a_limit_takes_any_length():
     assert len(found.source) == 201
 
 
+@pytest.mark.parametrize("target", [("the", "key"), [{"role": "user", "content": "the"}]])
+def test_a_target_is_one_text(target: Any):
+    with pytest.raises(af.InputError, match="text_target: expected a text, a str, got"):
+        _ = attend(small_model("t5"), metaspace(), ["the"], text_target=[target])
+
+
 def test_a_target_that_is_too_long_is_refused():
     text = " ".join("a" * 100)
     with pytest.raises(af.InputError, match=r"at most 64 tokens, .* got 201"):

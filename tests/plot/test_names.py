@@ -28,6 +28,15 @@ HEADS = {"svg": b"<?xml", "pdf": b"%PDF", "png": b"\x89PNG"}
 ENDS = {"svg": b"</svg>", "pdf": b"%%EOF", "png": b"IEND\xaeB`\x82"}
 
 
+@pytest.mark.parametrize("figure", ["bar", "matrix", "heatmap", "graph"])
+def test_marks_are_removed_once(figure: str) -> None:
+    # A word that begins with "##", which is a mark in another family of tokenizers.
+    a = random_attention(2, 1, 2, tokens=["Ġ##b", "Ġa"])
+    of_one = {} if figure in ("matrix", "graph") else {"query": 0}
+    ax = getattr(plot, figure)(af.raw(a), **of_one)
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["##b", "a"]
+
+
 @pytest.mark.parametrize("kind", plot.FORMATS)
 def test_odd_tokens_are_drawn_in_every_format(kind: str) -> None:
     a = random_attention(2, 1, len(ODD), tokens=ODD)

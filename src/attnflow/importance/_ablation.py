@@ -16,6 +16,7 @@ from attnflow.importance._settings import Replace, Special
 from attnflow.models.inputs import (
     accepts,
     check_vocabulary,
+    forward_parameters,
     has_decoder,
     inner_tokenizer,
     token_names,
@@ -33,6 +34,9 @@ from attnflow.models.scoring import (
 
 if TYPE_CHECKING:
     from torch import nn
+
+# Families of decoders whose attention has no attribute is_causal, as config.model_type names them.
+_DECODERS = ("bloom", "codegen", "gpt_neox_japanese", "mpt", "openai-gpt", "xglm")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,20 +117,42 @@ def _logits(
         return read_logits(model, fields, inputs)
     places = [(at, place) for at, row in enumerate(rows) for place in row.replaced]
     if blank.setting == "attention_mask":
-        return read_logits(model, _masked(fields, inputs[0].main, places), inputs)
+        return read_logits(model, _masked(model, fields, inputs[0].main, places), inputs)
     with mean_embeddings(model, fields, inputs[0].main, places) as changed:
         return read_logits(model, changed, inputs)
 
 
-def _masked(fields: dict[str, Any], main: str, places: Sequence[tuple[int, int]]) -> dict[str, Any]:
+def _masked(
+    model: nn.Module, fields: dict[str, Any], main: str, places: Sequence[tuple[int, int]]
+) -> dict[str, Any]:
     """Return the arguments of a pass with an attention mask that is 0 at places (row, position)."""
     import torch
 
+    ids = fields[main]
     mask = fields.get("attention_mask")
-    mask = torch.ones_like(fields[main]) if mask is None else mask.clone()
+    mask = torch.ones_like(ids) if mask is None else mask.clone()
     for row, place in places:
         mask[row, place] = 0
-    return {**fields, "attention_mask": mask}
+    masked = {**fields, "attention_mask": mask}
+    if _needs_positions(model, fields, main):
+        masked["position_ids"] = torch.arange(ids.shape[1], device=ids.device).repeat(len(ids), 1)
+    return masked
+
+
+def _needs_positions(model: nn.Module, fields: dict[str, Any], main: str) -> bool:
+    """Whether to pass positions 0, 1, …: some decoders, as OPT, count the ones of the mask.
+
+    Models that count in another way keep their own: RoBERTa's positions depend on ids, and those of
+    an image that is read beside the text have several axes.
+    """
+    import torch
+
+    if "position_ids" in fields or "position_ids" not in forward_parameters(model):
+        return False
+    tensors = [value for value in fields.values() if isinstance(value, torch.Tensor)]
+    text_only = all(value.shape[:2] == fields[main].shape[:2] for value in tensors)
+    from_ids = any(hasattr(m, "create_position_ids_from_input_ids") for m in model.modules())
+    return text_only and not from_ids and _is_decoder(model)
 
 
 def blank_for(scorer: Scorer, replace: Replace | None) -> Blank:
@@ -134,7 +160,8 @@ def blank_for(scorer: Scorer, replace: Replace | None) -> Blank:
 
     The default is the model's own blank, `config.blank_token_id`; for a decoder the attention mask,
     since its special tokens end documents or fill up batches, or the mean embedding if it takes no
-    mask; else UNK, as the paper says. docs/importance.md has the experiment that decided it.
+    mask, or a 0 in it would move all later tokens; else UNK, as the paper says. docs/importance.md
+    has the experiment that decided it.
     """
     takes_mask = accepts(scorer.model, "attention_mask")
     if replace is None:
@@ -160,7 +187,13 @@ def _default(model: nn.Module, *, takes_mask: bool) -> Replace:
         return own
     if not _is_decoder(model):
         return "unk"
-    return "attention_mask" if takes_mask else "mean"
+    return "attention_mask" if takes_mask and not _biases_count_mask(model) else "mean"
+
+
+def _biases_count_mask(model: nn.Module) -> bool:
+    """Whether ALiBi biases count the ones of the mask, so that a 0 moves all later tokens."""
+    config: Any = getattr(model, "config", None)
+    return getattr(config, "model_type", None) == "bloom" or getattr(config, "alibi", None) is True
 
 
 def _mask_axes(item: SingleInput) -> int:
@@ -170,7 +203,10 @@ def _mask_axes(item: SingleInput) -> int:
 
 def _is_decoder(model: nn.Module) -> bool:
     """Whether a model reads its input in a decoder, in which no position sees a later one."""
-    causal = any(getattr(module, "is_causal", False) is True for module in model.modules())
+    family = getattr(getattr(model, "config", None), "model_type", None)
+    causal = family in _DECODERS or any(
+        getattr(module, "is_causal", False) is True for module in model.modules()
+    )
     return causal and not has_decoder(model)
 
 

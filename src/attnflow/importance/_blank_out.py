@@ -63,7 +63,8 @@ def blank_out(
         What takes the place of a token: "unk", "mask", "pad" or an id; "attention_mask", so that no
         position attends to the token; or "mean" for the mean embedding of the vocabulary. None is
         the model's own blank (`config.blank_token_id`, which `attnflow train` may set); else
-        "attention_mask" for a decoder, whose special tokens end documents or fill up batches; else
+        "attention_mask" for a decoder, since the special tokens of many end documents or fill up
+        batches ("mean" for BLOOM and Falcon with ALiBi, in which a mask moves later tokens); else
         "unk", as the paper says. `settings["replaced_by"]` records it.
         Models that find padding by its id, such as RoBERTa, shift positions with "pad".
     score

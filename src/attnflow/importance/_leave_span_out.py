@@ -60,14 +60,16 @@ def leave_span_out(
 
     Parameters
     ----------
-    model, tokenizer, target, against, replace, score, signed, position, truncate, batch_size
-        As for `blank_out`, and so is `progress`.
+    model, tokenizer, target, against, replace, score, signed, position
+        As for `blank_out`.
     text
         One text gives one result, a list of texts a list.
     spans
         "words" for every word and special token, the columns of `TokenAttention.to_words`; or
         characters (start, end), which may overlap. A token belongs to a span that contains at least
         half of its characters. For a list of texts, a list of such lists.
+    truncate, batch_size, progress
+        As for `blank_out`.
 
     Notes
     -----

@@ -2,7 +2,8 @@
 
 Kernels are compiled once per installation and read from disk once per process. Until a process has
 had some work they are not needed: plain Python has solved a sentence before they are there. Both
-give the same values, so that it does not matter which one did.
+give the same values and cuts. The flow on single edges is one of several maximum flows, and may
+differ between them.
 """
 
 import functools

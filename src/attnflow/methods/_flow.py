@@ -83,9 +83,10 @@ def flow(
     -----
     Real attention of 128 tokens and 12 layers takes some seconds for all pairs; see the
     benchmarks. The time grows a little faster than the number of pairs times the number of tokens.
-    A group takes as long as a token. Memory is `16 · L · n²` bytes for each thread. The first flow
-    of three layers or more compiles the solver, which takes some 20 seconds once per installation,
-    and again the first time that a layer has more than 64 nodes.
+    A group takes as long as a token. Memory is `16 · L · n²` bytes for each thread. Small flows
+    are solved in plain Python. The first larger one compiles the solver, which takes about a
+    quarter of a minute once per installation, and again the first time that a layer has more than
+    64 nodes.
     Abnar & Zuidema (2020), https://doi.org/10.18653/v1/2020.acl-main.385
 
     Examples

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from attnflow._internal.display import numbered, token_names
+from attnflow._internal.display import numbered
 from attnflow.errors import InputError
 from attnflow.plot import _names as names
 from attnflow.plot._checks import require_matplotlib
@@ -20,32 +20,33 @@ _MIN_WIDTH, _MAX_WIDTH, _MIN_HEIGHT, _MAX_HEIGHT = 2.6, 16.0, 2.0, 9.0
 
 
 def size_for(
-    tokens: Sequence[str], rows: int, *, panels: int = 1, min_aspect: float = 0.0
+    shown: Sequence[str], rows: int, *, panels: int = 1, min_aspect: float = 0.0
 ) -> tuple[float, float]:
-    """Return width and height in inches for tokens and rows, in panels side by side.
+    """Return width and height in inches for names of tokens and rows, in panels side by side.
 
+    Names are those that people read, as `token_names` gives them; so they are in all of this file.
     `min_aspect` is the smallest height of a panel as a share of its width.
 
     >>> size_for(["a", "b", "c", "d", "e"], 6)
     (3.0, 3.4)
     """
     # Chosen by eye: 0.4 inches for each token and row, the rest for names.
-    width = min(panels * max(0.4 * len(tokens) + 1.0, _MIN_WIDTH), _MAX_WIDTH)
-    longest = max(len(names.short(name)) for name in token_names(tokens))
+    width = min(panels * max(0.4 * len(shown) + 1.0, _MIN_WIDTH), _MAX_WIDTH)
+    longest = max(len(names.short(name)) for name in shown)
     height = max(0.4 * rows, min_aspect * width / panels - 1.0) + 1.0 + 0.05 * max(0, longest - 6)
     return round(width, 2), round(min(max(height, _MIN_HEIGHT), _MAX_HEIGHT), 2)
 
 
-def size_for_rows(tokens: Sequence[str], columns: int) -> tuple[float, float]:
-    """Return width and height in inches for tokens as rows, with names at the left.
+def size_for_rows(shown: Sequence[str], columns: int) -> tuple[float, float]:
+    """Return width and height in inches for names of tokens at the left of rows.
 
     >>> size_for_rows(["a", "b", "c", "d", "e"], 6)
     (3.9, 2.1)
     """
-    longest = max(len(names.short(name)) for name in token_names(tokens))
+    longest = max(len(names.short(name)) for name in shown)
     # Chosen by eye: 0.22 inches for a line of text, 0.08 for a letter.
     width = min(max(0.4 * columns + 1.4 + 0.08 * longest, _MIN_WIDTH), _MAX_WIDTH)
-    height = min(max(0.22 * len(tokens) + 1.0, _MIN_HEIGHT), _MAX_WIDTH)
+    height = min(max(0.22 * len(shown) + 1.0, _MIN_HEIGHT), _MAX_WIDTH)
     return round(width, 2), round(height, 2)
 
 
@@ -161,7 +162,7 @@ def pitch(ax: Axes, count: float, *, vertical: bool = False) -> float:
 
 def label_columns(
     ax: Axes | Sequence[Axes],
-    tokens: Sequence[str],
+    shown: Sequence[str],
     places: Sequence[float],
     *,
     weights: Sequence[float],
@@ -180,7 +181,7 @@ def label_columns(
     span = max(places) - min(places) + 1
     narrowest = min(pitch(panel, span) for panel in panels)
     apart = narrowest * (span - 1) / max(len(places) - 1, 1) if len(places) > 1 else 1e9
-    kept, labels = _labels_that_fit(tokens, weights, positions, apart / (1.25 * size))
+    kept, labels = _labels_that_fit(shown, weights, positions, apart / (1.25 * size))
     text, how = names.drawable(labels)
     nearest = min((right - left for left, right in pairwise(kept)), default=1)
     fits = names.width_of(text, size) + 0.5 * size < apart * nearest
@@ -192,12 +193,12 @@ def label_columns(
     at = [places[place] for place in kept]
     for panel in panels:
         _ = panel.set_xticks(at, text, fontsize=size, **rotation, **how)
-        panel.tick_params(axis="x", length=3 if ticks and len(kept) < len(tokens) else 0)
+        panel.tick_params(axis="x", length=3 if ticks and len(kept) < len(shown) else 0)
 
 
 def label_rows(
     ax: Axes,
-    tokens: Sequence[str],
+    shown: Sequence[str],
     *,
     weights: Sequence[float],
     positions: Sequence[int] | None = None,
@@ -205,15 +206,15 @@ def label_rows(
     """Label rows 0, 1, … with names; if not all fit, as `label_columns` does."""
     size = font_size("small")
     run_layout(ax)
-    apart = pitch(ax, len(tokens), vertical=True)
-    kept, labels = _labels_that_fit(tokens, weights, positions, apart / (1.15 * size))
+    apart = pitch(ax, len(shown), vertical=True)
+    kept, labels = _labels_that_fit(shown, weights, positions, apart / (1.15 * size))
     text, how = names.drawable(labels)
     _ = ax.set_yticks(kept, text, fontsize=size, **how)
-    ax.tick_params(axis="y", length=3 if len(kept) < len(tokens) else 0)
+    ax.tick_params(axis="y", length=3 if len(kept) < len(shown) else 0)
 
 
 def _labels_that_fit(
-    tokens: Sequence[str],
+    shown: Sequence[str],
     weights: Sequence[float],
     positions: Sequence[int] | None,
     apart: float,
@@ -223,10 +224,9 @@ def _labels_that_fit(
     `apart` is the distance of places in lines of text.
     """
     kept = names.spaced_by_weight(weights, apart, 1.0)
-    shown = token_names(tokens)
-    if len(kept) == len(tokens):
+    if len(kept) == len(shown):
         return kept, list(shown)
-    numbers = range(len(tokens)) if positions is None else positions
+    numbers = range(len(shown)) if positions is None else positions
     return kept, [numbered(numbers[place], shown[place]) for place in kept]
 
 

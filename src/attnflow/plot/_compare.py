@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 
 from attnflow._internal import checks
-from attnflow._internal.display import position_names
+from attnflow._internal.display import position_names, token_names
 from attnflow._internal.sinks import sinks_to_remove
 from attnflow.errors import InputError
 from attnflow.methods import flow, raw, rollout
@@ -155,10 +155,10 @@ def _graphs(
     for one, panel in zip(shown, panels, strict=True):
         _ = graph(one, ax=panel, **settings)
     # Again: the space for names is known when all panels are drawn.
-    for group in _alike([(one.tokens, one.stack.widest) for one in rows]):
+    for group in _alike([(one.names, one.stack.widest) for one in rows]):
         first = rows[group[0]]
         weights = _joint_weights([rows[place].sums for place in group])
-        label_lowest_row([panels[place] for place in group], first.stack, first.tokens, weights)
+        label_lowest_row([panels[place] for place in group], first.stack, first.names, weights)
     return panels
 
 
@@ -171,15 +171,16 @@ def _heatmaps(
         replace(one, scores=shares(one.scores), settings={**one.settings, "normalized": True})
         for one in shown
     ]
-    widest = max((one.tokens for one in shown), key=len)
+    names = [token_names(one.tokens) for one in shown]
+    widest = max(names, key=len)
     n_layers = max(len(one.layers) for one in shown)
     panels = _axes.panels(ax, len(shown), _axes.size_for(widest, n_layers, panels=len(shown)))
     for one, panel in zip(shown, panels, strict=True):
         _ = heatmap(one, query=query, ax=panel)
-    for group in _alike([one.tokens for one in shown]):
+    for group in _alike(names):
         largest = [shown[place].scores[:, places[place]].max(axis=0) for place in group]
         weights = _joint_weights(largest)
-        label_tokens([panels[place] for place in group], shown[group[0]].tokens, weights)
+        label_tokens([panels[place] for place in group], names[group[0]], weights)
     return panels
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from attnflow._internal.display import token_names
 from attnflow._internal.scale import largest_other
 from attnflow.errors import InputError
 from attnflow.plot import _axes
@@ -86,7 +87,7 @@ def graph(
     matrices = rows.above_median() if by_layer else rows.matrices
     top = 1.0 if by_layer else rows.top if vmax is None else check_vmax(vmax)
     ax = _axes.axes(ax, _axes.size_for(rows.columns, len(rows.layers), min_aspect=MIN_ASPECT))
-    frame(ax, rows.stack, rows.tokens, rows.layers, weights=rows.sums)
+    frame(ax, rows.stack, rows.names, rows.layers, weights=rows.sums)
     _ = draw_edges(ax, rows.stack, matrices, colour=rows.colour, vmax=top)
     _draw_unbounded(ax, rows)
     _ = draw_nodes(ax, rows.stack)
@@ -110,7 +111,7 @@ class Rows:
     stack: Stack
     matrices: list[NDArray[np.float64]]  # (above, below), one for each row but the lowest
     unbounded: list[NDArray[np.bool_]]  # unbounded edges, which are zero in `matrices`
-    tokens: tuple[str, ...]  # names of the lowest row
+    names: tuple[str, ...]  # of the lowest row, as people read them
     layers: tuple[str, ...]  # labels of the rows
     colour: str
     title: str
@@ -119,7 +120,7 @@ class Rows:
     @property
     def columns(self) -> tuple[str, ...]:
         """Names of the tokens, padded if a row above has more nodes."""
-        return self.tokens + ("",) * (self.stack.widest - len(self.tokens))
+        return self.names + ("",) * (self.stack.widest - len(self.names))
 
     @property
     def top(self) -> float:
@@ -150,7 +151,7 @@ class Rows:
     @property
     def sums(self) -> list[float]:
         """Sum of the weights to each token, over the rows that have a node for each."""
-        count = len(self.tokens)
+        count = len(self.names)
         sums = [matrix.sum(axis=0) for matrix in self.matrices if matrix.shape[1] == count]
         return np.sum(sums, axis=0).tolist()
 
@@ -177,7 +178,7 @@ def _rows_of_graph(graph: AttentionGraph) -> Rows:
         stack=Stack(graph.sizes),
         matrices=matrices,
         unbounded=unbounded,
-        tokens=graph.tokens,
+        names=token_names(graph.tokens),
         layers=(_INPUT, *(str(layer) for layer in range(1, graph.n_layers + 1))),
         colour=INK,
         title="Attention graph",
@@ -206,7 +207,7 @@ def _rows_of_scores(token_attention: TokenAttention) -> Rows:
         stack=Stack((below, *(above for _ in matrices))),
         matrices=matrices,
         unbounded=[],
-        tokens=token_attention.tokens,
+        names=token_names(token_attention.tokens),
         layers=(lowest, *layer_names(token_attention)),
         colour=colour_of(token_attention.method),
         title=TITLES[token_attention.method],

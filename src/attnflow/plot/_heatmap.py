@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from attnflow._internal.display import token_names
 from attnflow._internal.scale import largest_other
 from attnflow.plot import _axes
 from attnflow.plot._cells import Cmap, Colours, Norm, Tokens, check_tokens, draw_cell_borders
@@ -87,8 +88,9 @@ def heatmap(
     scores = token_attention.scores[order, place]  # (layer, token)
     own = own_column(token_attention, token_attention.queries[place])
     layers, label = layer_names(token_attention, place), score_label(token_attention)
+    names = token_names(token_attention.tokens)
     size = _axes.size_for_rows if in_rows else _axes.size_for
-    ax = _axes.axes(ax, size(token_attention.tokens, len(layers)))
+    ax = _axes.axes(ax, size(names, len(layers)))
     colours.draw(
         ax,
         scores.T if in_rows else scores,
@@ -101,17 +103,15 @@ def heatmap(
     small = _axes.font_size("small")
     _ = (ax.set_xlabel if in_rows else ax.set_ylabel)(layer_label(layers), fontsize=small)
     if in_rows:
-        _axes.label_rows(ax, token_attention.tokens, weights=weights)
+        _axes.label_rows(ax, names, weights=weights)
     else:
-        label_tokens(ax, token_attention.tokens, weights)
+        label_tokens(ax, names, weights)
     draw_cell_borders(ax, *(scores.T if in_rows else scores).shape)
     ax.tick_params(colors=INK)
     _axes.set_title(ax, TITLES[token_attention.method] if title is None else title)
     return ax
 
 
-def label_tokens(
-    ax: Axes | Sequence[Axes], tokens: Sequence[str], weights: Sequence[float]
-) -> None:
+def label_tokens(ax: Axes | Sequence[Axes], names: Sequence[str], weights: Sequence[float]) -> None:
     """Label the columns; if not all names fit, those with the largest `weights`."""
-    _axes.label_columns(ax, tokens, [float(j) for j in range(len(tokens))], weights=weights)
+    _axes.label_columns(ax, names, [float(j) for j in range(len(names))], weights=weights)

@@ -125,7 +125,7 @@ def draw_nodes(
 def frame(
     ax: Axes,
     stack: Stack,
-    tokens: Sequence[str],
+    names: Sequence[str],
     layers: Sequence[str],
     *,
     weights: Sequence[float],
@@ -136,14 +136,14 @@ def frame(
     _ = ax.set_ylim(-0.3, len(stack.sizes) - 0.7)
     _axes.label_layers(ax, layers)
     _ = ax.set_ylabel(layer_label(layers), fontsize=_axes.font_size("small"))
-    label_lowest_row(ax, stack, tokens, weights)
+    label_lowest_row(ax, stack, names, weights)
     ax.tick_params(colors=INK)
     ax.yaxis.label.set_color(GREY)
 
 
 def label_lowest_row(
-    ax: Axes | Sequence[Axes], stack: Stack, tokens: Sequence[str], weights: Sequence[float]
+    ax: Axes | Sequence[Axes], stack: Stack, names: Sequence[str], weights: Sequence[float]
 ) -> None:
     """Label the lowest row; if not all names fit, the nodes with the largest `weights`."""
     columns: list[float] = stack.columns(0).tolist()
-    _axes.label_columns(ax, tokens, columns, weights=weights, ticks=False)
+    _axes.label_columns(ax, names, columns, weights=weights, ticks=False)

@@ -179,7 +179,7 @@ def _pair(graph: object, result: object) -> _Pair:
         sinks=sinks,
         stack=Stack(graph.sizes[onto : layer + 1]),
         ends=f"{_node_name(graph, layer, source)} at layer {layer} → {lower}",
-        names=graph.names(onto),
+        names=token_names(graph.names(onto)),
         capacities=[matrix.astype(np.float64) for matrix in matrices],
         flows=[np.where(flow > smallest, flow, 0.0) for flow in result.flows[onto:layer]],
         sides=list(result.cut[onto : layer + 1]),

@@ -211,6 +211,8 @@ class TokenAttention(StoredRecord):
         if isinstance(n_source := made.get("source_tokens"), int):
             made["source_tokens"] = sum(word.pieces[0] < n_source for word in read.words)
         flat = np.stack([self.flat[:, row].all(axis=1) for row in rows.values()], axis=1)
+        if any(len(word.pieces) > 1 for word in read.words):
+            flat = np.zeros_like(flat)  # sums over different numbers of pieces are not alike
         return dataclasses.replace(
             self,
             scores=scores,

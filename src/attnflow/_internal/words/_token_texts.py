@@ -61,7 +61,10 @@ def _is_byte_level(tokens: Sequence[str], family: Family) -> bool:
     """Return whether the letters of the tokens are bytes of a text."""
     runs = decode_runs(tokens, family)
     text = "".join(run.text for run in runs if run.kind is Kind.TEXT)
-    if any(unicodedata.category(char) == "Cc" and not char.isspace() for char in text):
-        return False  # letters of another alphabet
-    # Without a mark, bytes that are no UTF-8 are letters: "é" is the byte E9.
-    return _has_byte_spaces(tokens) or "\ufffd" not in text
+    controls = {char for char in text if unicodedata.category(char) == "Cc"}
+    if _has_byte_spaces(tokens):
+        return all(map(str.isspace, controls))  # others are letters of another alphabet
+    # Without a mark, letters that would be control characters or no UTF-8 are letters: "č" would be
+    # a carriage return, and "é" is the byte E9.
+    shows_bytes = "\n" in controls or not text.isascii()
+    return shows_bytes and controls <= {"\n"} and "\ufffd" not in text

@@ -116,6 +116,11 @@ def tokenize(
     of the end token, if there is one, else one more. `reserved` tokens of the limit are for those
     that the model generates after the text.
     """
+    if target and not isinstance(text, str):
+        raise InputError(
+            f"text_target: expected a text, a str, got {type(text).__name__}. A decoder writes one "
+            "text for each input"
+        )
     if tokenizer is None and is_text(text):
         raise InputError(
             "a text needs a tokenizer, got None. Pass the model's tokenizer, or tensors such as "

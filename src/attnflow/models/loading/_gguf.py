@@ -29,7 +29,12 @@ def find_gguf(name_or_folder: str | os.PathLike[str]) -> Path | None:
             return None
     except (OSError, TypeError):  # not a path; `find_checkpoint` says so
         return None
-    files = sorted(file for file in path.iterdir() if file.suffix.lower() == ".gguf")
+    try:
+        files = sorted(file for file in path.iterdir() if file.suffix.lower() == ".gguf")
+    except OSError as reason:
+        raise InputError(
+            f"the folder {path} cannot be read: {reason.strerror or reason}"
+        ) from reason
     if len(files) > 1:
         names = ", ".join(file.name for file in files)
         raise InputError(f"{path} has {len(files)} GGUF files: {names}. Pass the path of one")
@@ -39,7 +44,7 @@ def find_gguf(name_or_folder: str | os.PathLike[str]) -> Path | None:
 def load_gguf(path: Path) -> tuple[PreTrainedModel, Any]:
     """Return the decoder and the tokenizer of a GGUF file, with weights in float32.
 
-    The file has tensors and settings only, so loading it runs no code.
+    The file has tensors and settings only, so loading it runs no code; nor is code beside it run.
     """
     import transformers as hf
 
@@ -49,7 +54,11 @@ def load_gguf(path: Path) -> tuple[PreTrainedModel, Any]:
                 f"GGUF files need {package}, which is not installed; run pip install "
                 f"{' '.join(_PACKAGES)}"
             )
-    settings: dict[str, Any] = {"gguf_file": path.name, "local_files_only": True}
+    settings: dict[str, Any] = {
+        "gguf_file": path.name,
+        "local_files_only": True,
+        "trust_remote_code": False,
+    }
     auto: Any = hf.AutoModelForCausalLM
     # Its progress bar is not among those that transformers can switch off.
     with explain_loading(str(path), "the model"), redirect_stderr(io.StringIO()):

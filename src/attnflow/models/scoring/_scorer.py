@@ -12,8 +12,9 @@ difference
     classes, the other class is the most probable one besides the target for the unchanged input;
     it stays the same for changed inputs.
 logit_difference
-    `z(t) − z(o)`, the logit of the target minus that of the other class: the logarithm of how many
-    times as probable the target is.
+    `z(t) − z(o)`, the logit of the target minus that of the other class: with softmax the
+    logarithm of how many times as probable the target is; for independent classes, of how many
+    times as large its odds are.
 """
 
 from __future__ import annotations

@@ -93,12 +93,20 @@ class Classes:
         """Return the token of a word with a space before it; None if there is no such token."""
         if self.labels is not None or self.tokenizer is None or not word[:1].isalnum():
             return None
-        number = self.tokenizer.get_vocab().get(f"▁{word}")  # as SentencePiece writes the space
-        if number is not None:
-            return int(number)
-        ids = cast("list[int]", self.tokenizer(f" {word}", add_special_tokens=False)["input_ids"])
-        known = len(ids) == 1 and ids[0] != getattr(self.tokenizer, "unk_token_id", None)
-        return ids[0] if known else None
+        number = self._in_vocabulary(f"▁{word}")  # as SentencePiece writes the space
+        if number is None:
+            ids: list[int] = self.tokenizer(f" {word}", add_special_tokens=False)["input_ids"]
+            known = len(ids) == 1 and ids[0] != getattr(self.tokenizer, "unk_token_id", None)
+            number = ids[0] if known else None
+        # A tokenizer may have tokens that the model has no logit for.
+        return number if number is not None and number < self.count else None
+
+    def _in_vocabulary(self, token: str) -> int | None:
+        """Return the id of a token by its name; None if the vocabulary does not have it."""
+        number = self.tokenizer.convert_tokens_to_ids(token)  # that of UNK for an unknown name
+        if number is None or self.tokenizer.convert_ids_to_tokens([number])[0] != token:
+            return None
+        return int(number)
 
     def _label(self, target: str, argument: str) -> int:
         if self.labels is None:
@@ -115,9 +123,9 @@ class Classes:
         """Return the id of a token by its name in the vocabulary, or by a text of one token."""
         if self.labels is not None:  # a model that labels tokens
             return self._label(target, argument)
-        known = self.tokenizer.get_vocab().get(target)
+        known = self._in_vocabulary(target)
         if known is not None:
-            return int(known)
+            return known
         ids = cast("list[int]", self.tokenizer(target, add_special_tokens=False)["input_ids"])
         if len(ids) != 1:
             pieces = " ".join(token_names(self.tokenizer, ids))

@@ -3,6 +3,7 @@
 from typing import Any
 
 from attnflow.models import Loaded
+from attnflow.models.inputs import is_pretrained, weight_count
 
 # Texts whose answer people know, one for each kind of model.
 _VERB_NUMBER = "the key to the cabinets"
@@ -26,9 +27,9 @@ def about_model(model: Any) -> str:
         "heads": getattr(config, "num_attention_heads", None),
     }
     sizes = [f"{count} {name}" for name, count in counted.items() if isinstance(count, int)]
-    n_parameters = sum(parameter.numel() for parameter in model.parameters())
-    parts = [type(model).__name__, *sizes, f"{n_parameters / 1e6:.3g} million parameters"]
-    return f"{', '.join(parts)}; predicts {_prediction(model)}"
+    size = f"{weight_count(model) / 1e6:.3g} million parameters"
+    parts = ", ".join([type(model).__name__, *sizes, size])
+    return f"{parts}; predicts {_prediction(model)}" if _has_head(model) else parts
 
 
 def example_text(loaded: Loaded) -> str:
@@ -48,10 +49,19 @@ def _prediction(model: Any) -> str:
         return "the token at the mask"
     if _has_language_head(model):
         return "the next token"
-    names: Any = getattr(getattr(model, "config", None), "id2label", None)
+    config: Any = getattr(model, "config", None)
+    names: Any = getattr(config, "id2label", None)
+    # As transformers decides it: one label is a number, which may have any value.
+    if getattr(config, "problem_type", None) == "regression" or (names and len(names) == 1):
+        return "a number"
     labels = [str(name) for name in names.values()] if names else ["a class"]
     what = " or ".join(labels) if len(labels) <= _MAX_LABELS else f"one of {len(labels)} classes"
     return f"{what} for each token" if name.endswith("ForTokenClassification") else what
+
+
+def _has_head(model: Any) -> bool:
+    """Whether a model predicts something; one of transformers without a head is its own base."""
+    return not is_pretrained(model) or model.base_model is not model or _has_language_head(model)
 
 
 def _is_masked(name: str) -> bool:
