@@ -201,7 +201,9 @@ def _joined(
     joined = np.eye(matrices[0].shape[1], dtype=bool)
     found: list[NDArray[np.bool_]] = []
     for m in matrices:
-        joined = edges(m).astype(np.float32) @ joined.astype(np.float32) > 0
+        # Some BLAS builds set floating-point flags for lanes that are not part of the result.
+        with np.errstate(all="ignore"):
+            joined = edges(m).astype(np.float32) @ joined.astype(np.float32) > 0
         found.append(joined)
     return found
 
