@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from attnflow.models import Loaded
-from attnflow.paper import Augmentation, Recipe, Splits, load, load_splits, train
+from attnflow.paper import Augmentation, Mix, Recipe, Splits, load, load_splits, train
 from attnflow.paper.training._dataset import TrainingData, batches
 
 _RECIPE = Recipe(epochs=8, bf16=True)
@@ -31,6 +31,12 @@ SETTINGS = {
     "learning-rate": replace(_RECIPE, learning_rate=5e-4),
     "no-augmentation": replace(
         _RECIPE, augmentation=_UNCHANGED, mix=replace(_RECIPE.mix, generated=0)
+    ),
+    # The natural mix alone, as in the paper: no attractor files, nothing generated or changed.
+    "natural-mix": replace(
+        _RECIPE,
+        augmentation=_UNCHANGED,
+        mix=Mix(natural=3.5, inner=1.0, attractors=0.0, generated=0),
     ),
     "lstm-teacher": _RECIPE,
     # Regularisation rises in the same epochs as with 8 epochs, and stays for 16 more.
