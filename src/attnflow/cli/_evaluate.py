@@ -9,6 +9,7 @@ import typer
 
 from attnflow._internal.checks import MAX_THREADS
 from attnflow._internal.columns import nan_to_none
+from attnflow._internal.display import first_names
 from attnflow._internal.settings import thaw_settings
 from attnflow.cli._evaluate_bar import evaluate_bar
 from attnflow.cli._loading import SHIPPED, loaded_model
@@ -305,7 +306,7 @@ def _model_name(model: str) -> str:
 
 def _report(done: RunResult, *, as_json: bool) -> None:
     if done.damaged:
-        names = ", ".join(done.damaged[:3]) + (", …" if len(done.damaged) > 3 else "")
+        names = first_names(done.damaged, 3)
         print_note(f"{len(done.damaged)} damaged files were computed again: {names}")
     typer.echo(
         f"wrote {done.folder}: results (parts: {done.parts}, of earlier runs: {done.resumed}), "

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
 from attnflow._internal import checks
+from attnflow._internal.display import first_names
 from attnflow._internal.files import PathLike, as_path
 from attnflow._internal.optional import require
 from attnflow._internal.run_folder import folder_names, locked_folder
@@ -258,10 +259,9 @@ def _check_folder(folder: Path) -> None:
     # A run that was killed before it wrote its settings leaves nothing but a draft of them.
     names = {name for name in folder_names(folder) if not name.endswith(".part")}
     if names and FILE not in names:
-        shown = ", ".join(sorted(names)[:5]) + (", …" if len(names) > 5 else "")
         raise InputError(
-            f"the folder {folder} is not empty and not a run to resume: it contains {shown}. "
-            "Choose a new or empty folder"
+            f"the folder {folder} is not empty and not a run to resume: it contains "
+            f"{first_names(sorted(names))}. Choose a new or empty folder"
         )
 
 
