@@ -8,7 +8,7 @@ from typing import Any, cast
 from attnflow._internal.display import first_names
 from attnflow._internal.files import open_regular, parse_json
 from attnflow.errors import InputError
-from attnflow.evaluate.corpus._source import Row, Source
+from attnflow.evaluate.corpus._source import Source, SourceRow
 
 _BATCH_SIZE = 1024  # rows. Chosen: some hundred kilobytes of sentences
 _BUFFER_SIZE = 2**20  # bytes of a column that are read at a time; without it, a whole row group
@@ -64,7 +64,7 @@ def dataset_source(folder: Path) -> Source:
 
 
 def _source(path: Path, schema: Any, batches: Callable[[tuple[str, ...]], Iterator[Any]]) -> Source:
-    def rows(names: tuple[str, ...]) -> Iterator[Row]:
+    def rows(names: tuple[str, ...]) -> Iterator[SourceRow]:
         before = 0
         for batch in batches(names):
             columns = [_values(column, path, before) for column in batch.columns]

@@ -24,7 +24,7 @@ from attnflow.evaluate.corpus._parts import RESULTS, PartFiles
 from attnflow.evaluate.corpus._ray import ray_engine
 from attnflow.evaluate.corpus._settings import FILE, run_settings, store_settings
 from attnflow.evaluate.corpus._summary import Summary, summarize
-from attnflow.evaluate.corpus._worker import Facts, Load, Worker
+from attnflow.evaluate.corpus._worker import Load, Worker, WorkerFacts
 from attnflow.models import load
 
 EngineName: TypeAlias = Literal["local", "ray"]
@@ -265,7 +265,7 @@ def _check_folder(folder: Path) -> None:
         )
 
 
-def _check_labels(corpus: Corpus, scan: Scan, facts: Facts) -> None:
+def _check_labels(corpus: Corpus, scan: Scan, facts: WorkerFacts) -> None:
     """Raise an InputError about a label that the classifier does not have."""
     if facts.labels is None:
         return
