@@ -103,14 +103,7 @@ def blank_out(
     array([0., 1., 1., 0.])
     """
     scorer = Scorer.of(
-        model,
-        tokenizer,
-        text,
-        score,
-        target,
-        against=against,
-        position=position,
-        truncate=truncate,
+        model, tokenizer, text, score, target, against=against, position=position, truncate=truncate
     )
     passes = {"batch_size": batch_size, "progress": progress}
     return scorer.one_or_all(blank_out_of(scorer, replace, signed=signed, **passes))

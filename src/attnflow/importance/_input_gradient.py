@@ -106,14 +106,7 @@ def input_gradient(
     """
     reduce = check_reduce(reduce, signed=signed)
     scorer = Scorer.of(
-        model,
-        tokenizer,
-        text,
-        score,
-        target,
-        against=against,
-        position=position,
-        truncate=truncate,
+        model, tokenizer, text, score, target, against=against, position=position, truncate=truncate
     )
     results = input_gradient_of(scorer, reduce, signed=signed, batch_size=batch_size)
     return scorer.one_or_all(results)

@@ -95,14 +95,7 @@ def integrated_gradients(
     """
     steps = checks.as_int(steps, "steps", least=1)
     scorer = Scorer.of(
-        model,
-        tokenizer,
-        text,
-        score,
-        target,
-        against=against,
-        position=position,
-        truncate=truncate,
+        model, tokenizer, text, score, target, against=against, position=position, truncate=truncate
     )
     token = None
     if baseline != "zero":
