@@ -17,15 +17,8 @@ from attnflow.models._model import (
     weight_count,
 )
 from attnflow.models.inputs._generate import Generate
-from attnflow.models.inputs._inputs import (
-    Inputs,
-    Positions,
-    TokenizedText,
-    inner_tokenizer,
-    name_example,
-    name_positions,
-    token_names,
-)
+from attnflow.models.inputs._inputs import Inputs, Positions, TokenizedText
+from attnflow.models.inputs._names import name_example, name_positions
 from attnflow.models.inputs._prepare import (
     ModelInput,
     Several,
@@ -36,7 +29,8 @@ from attnflow.models.inputs._prepare import (
     takes_padding,
     tokenize_text,
 )
-from attnflow.models.inputs._texts import Chat, Pair, is_text
+from attnflow.models.inputs._texts import Chat, Pair, inner_tokenizer, is_text
+from attnflow.models.inputs._tokenize import token_names
 
 __all__ = [
     "Chat", "Generate", "Inputs", "ModelInput", "Pair", "Positions", "Several", "Single",

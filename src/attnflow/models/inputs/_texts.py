@@ -86,3 +86,15 @@ def _chat_text(tokenizer: Any, messages: Sequence[Mapping[str, Any]]) -> str:
     failed = "the chat template of the tokenizer does not take these messages"
     with explain_failure(failed, "call its apply_chat_template"):
         return str(tokenizer.apply_chat_template([dict(one) for one in messages], **settings))
+
+
+def inner_tokenizer(tokenizer: Any) -> Any:
+    """Return the tokenizer, or that of a processor."""
+    inner = getattr(tokenizer, "tokenizer", tokenizer)
+    if isinstance(inner, type) or not hasattr(inner, "convert_ids_to_tokens"):
+        raise InputError(
+            "tokenizer: expected one of transformers, such as attnflow.models.load(folder)"
+            f".tokenizer, got {type(tokenizer).__name__}. Wrap one of the package tokenizers in "
+            "PreTrainedTokenizerFast(tokenizer_object=…)"
+        )
+    return inner
