@@ -111,6 +111,32 @@ def test_chats_that_cannot_be_written_are_errors(
     wrong: Any = [{"role": "john"}]
     with pytest.raises(af.InputError, match=r"expected messages such as .* got {'role': 'john'}"):
         _ = af.attend(chatting.model, chatting.tokenizer, wrong)
+    chatting.tokenizer.chat_template = "{{ raise_exception('no author') }}"
+    with pytest.raises(af.InputError, match="does not take these messages: ValueError: no author"):
+        _ = af.attend(chatting.model, chatting.tokenizer, CHAT)
+
+
+# As models that also read images have it: a string has no parts, and is left out.
+PARTS = (
+    "{% for m in messages %}{{ m['role'] }} :"
+    "{% for part in m['content'] %}{% if part['type'] == 'text' %} {{ part['text'] }}{% endif %}"
+    "{% endfor %}{% endfor %}{% if add_generation_prompt %} author :{% endif %}"
+)
+
+
+@pytest.mark.parametrize("template", [TEMPLATE, PARTS])
+@pytest.mark.parametrize("owner", ["processor", "tokenizer"])
+def test_the_chat_template_is_that_of_the_processor_or_of_its_tokenizer(
+    small_gpt: models.Loaded, owner: str, template: str
+) -> None:
+    class TextProcessor(hf.ProcessorMixin):
+        def __init__(self, tokenizer: Any) -> None:
+            super().__init__(tokenizer)
+
+    processor: Any = TextProcessor(copy.deepcopy(small_gpt.tokenizer))
+    (processor if owner == "processor" else processor.tokenizer).chat_template = template
+    found: Any = af.attend(small_gpt.model, processor, CHAT)
+    assert found.origin.text == "john : Mary saw her house author :"
 
 
 # ---- images ---------------------------------------------------------------------------------

@@ -67,7 +67,7 @@ def tokenize(
     if isinstance(text, str):
         given = TokenizerInput(text)
     else:
-        given = TokenizerInput(*tokenizer_arguments(tokenizer and inner_tokenizer(tokenizer), text))
+        given = TokenizerInput(*tokenizer_arguments(tokenizer, text))
     _check_surrogates(given.text)
     words = all(part.strip() for part in given.parts)
     encoded = _encode(tokenizer, given, target=target) if words else None
