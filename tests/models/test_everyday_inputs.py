@@ -175,6 +175,20 @@ def test_an_image_goes_through_the_processor(vit: Any) -> None:
     _alike(both[0], found)
 
 
+def test_edges_of_an_image_are_one_graph_and_of_a_list_a_list(vit: Any) -> None:
+    for weigh in (af.edges.attention, af.edges.norms, af.edges.value_zeroing):
+        graph: Any = weigh(vit, Processor(), IMAGE)
+        assert isinstance(graph, af.AttentionGraph)
+        several: Any = weigh(vit, Processor(), [IMAGE])
+        assert [found.tokens for found in several] == [graph.tokens]
+
+
+def test_importance_takes_no_images(vit: Any) -> None:
+    for given in (IMAGE, [IMAGE]):
+        with pytest.raises(af.InputError, match="Importance is computed for tokens"):
+            _ = blank_out(vit, Processor(), given)  # pyright: ignore[reportCallIssue, reportArgumentType]
+
+
 @pytest.mark.parametrize("processor", [None, "tokenizer"])
 def test_an_image_needs_a_processor(vit: Any, small_bert: models.Loaded, processor: Any) -> None:
     given = None if processor is None else small_bert.tokenizer

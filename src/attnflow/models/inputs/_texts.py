@@ -12,6 +12,7 @@ from attnflow.models._model import explain_failure
 Pair: TypeAlias = tuple[str, str]
 # Messages with a role and a content, for the chat template of a tokenizer.
 Chat: TypeAlias = "list[dict[str, str]]"
+# What gives one result.
 OneText: TypeAlias = "str | Pair | Chat"
 
 
