@@ -1,8 +1,9 @@
 """Compiled kernels are those of the sources at hand."""
 
+import sys
 from pathlib import Path
 
-from attnflow.maxflow._intrinsics import discard_stale_cache
+from attnflow.maxflow._cache import discard_stale_cache, is_compiled
 
 
 def _compiled(folder: Path) -> list[str]:
@@ -19,6 +20,20 @@ def test_compiled_code_goes_when_a_source_changes_and_stays_otherwise(tmp_path: 
     _ = source.write_text("x = 2\n")
     discard_stale_cache(tmp_path)
     assert _compiled(tmp_path) == [".stamp"]
+
+
+def test_stale_code_and_that_of_another_python_do_not_count_as_compiled(tmp_path: Path) -> None:
+    source, cache = tmp_path / "_a.py", tmp_path / "__pycache__"
+    _ = source.write_text("x = 1\n")
+    assert not is_compiled(tmp_path, "_a.f")
+    discard_stale_cache(tmp_path)
+    for name in ("_a.f-1.py27.1.nbc", "_a.g-1.py{}{}.1.nbc".format(*sys.version_info)):
+        (cache / name).touch()
+    assert not is_compiled(tmp_path, "_a.f")
+    (cache / "_a.f-1.py{}{}.1.nbc".format(*sys.version_info)).touch()
+    assert is_compiled(tmp_path, "_a.f")
+    _ = source.write_text("x = 2\n")  # as an upgrade does, which leaves compiled code behind
+    assert not is_compiled(tmp_path, "_a.f")
 
 
 def test_a_folder_that_is_a_file_is_left_alone(tmp_path: Path) -> None:

@@ -111,6 +111,32 @@ def test_chats_that_cannot_be_written_are_errors(
     wrong: Any = [{"role": "john"}]
     with pytest.raises(af.InputError, match=r"expected messages such as .* got {'role': 'john'}"):
         _ = af.attend(chatting.model, chatting.tokenizer, wrong)
+    chatting.tokenizer.chat_template = "{{ raise_exception('no author') }}"
+    with pytest.raises(af.InputError, match="does not take these messages: ValueError: no author"):
+        _ = af.attend(chatting.model, chatting.tokenizer, CHAT)
+
+
+# As models that also read images have it: a string has no parts, and is left out.
+PARTS = (
+    "{% for m in messages %}{{ m['role'] }} :"
+    "{% for part in m['content'] %}{% if part['type'] == 'text' %} {{ part['text'] }}{% endif %}"
+    "{% endfor %}{% endfor %}{% if add_generation_prompt %} author :{% endif %}"
+)
+
+
+@pytest.mark.parametrize("template", [TEMPLATE, PARTS])
+@pytest.mark.parametrize("owner", ["processor", "tokenizer"])
+def test_the_chat_template_is_that_of_the_processor_or_of_its_tokenizer(
+    small_gpt: models.Loaded, owner: str, template: str
+) -> None:
+    class TextProcessor(hf.ProcessorMixin):
+        def __init__(self, tokenizer: Any) -> None:
+            super().__init__(tokenizer)
+
+    processor: Any = TextProcessor(copy.deepcopy(small_gpt.tokenizer))
+    (processor if owner == "processor" else processor.tokenizer).chat_template = template
+    found: Any = af.attend(small_gpt.model, processor, CHAT)
+    assert found.origin.text == "john : Mary saw her house author :"
 
 
 # ---- images ---------------------------------------------------------------------------------
@@ -147,6 +173,20 @@ def test_an_image_goes_through_the_processor(vit: Any) -> None:
     both = af.attend(vit, Processor(), [IMAGE, IMAGE.rotate(90)])
     assert len(both) == 2
     _alike(both[0], found)
+
+
+def test_edges_of_an_image_are_one_graph_and_of_a_list_a_list(vit: Any) -> None:
+    for weigh in (af.edges.attention, af.edges.norms, af.edges.value_zeroing):
+        graph: Any = weigh(vit, Processor(), IMAGE)
+        assert isinstance(graph, af.AttentionGraph)
+        several: Any = weigh(vit, Processor(), [IMAGE])
+        assert [found.tokens for found in several] == [graph.tokens]
+
+
+def test_importance_takes_no_images(vit: Any) -> None:
+    for given in (IMAGE, [IMAGE]):
+        with pytest.raises(af.InputError, match="Importance is computed for tokens"):
+            _ = blank_out(vit, Processor(), given)  # pyright: ignore[reportCallIssue, reportArgumentType]
 
 
 @pytest.mark.parametrize("processor", [None, "tokenizer"])

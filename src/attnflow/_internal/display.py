@@ -85,6 +85,16 @@ def one_line(text: str) -> str:
     return line if len(line) <= _LONGEST_NAME else line[: _LONGEST_NAME - 1] + "…"
 
 
+def first_names(names: Sequence[str], most: int = 5) -> str:
+    """Return the first names, for a message, and how many are left out; "" for none.
+
+    >>> first_names(["a", "b"]), first_names(["a", "b", "c", "d"], 2)
+    ('a, b', 'a, b and 2 more')
+    """
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
 def markdown_table(rows: Sequence[Sequence[str]]) -> str:
     """Return a Markdown table; the first row is the header, columns after the first align right.
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 import typer
 
 from attnflow import models
+from attnflow._internal.display import first_names
 from attnflow.cli._loading import explain_memory_errors, loaded_model, loading
 from attnflow.cli._model_options import (
     AllowPickle,
@@ -184,8 +185,7 @@ class _Attending:
     def _note(self, loaded: models.Loaded, attention: _AnyAttention | None = None) -> None:
         """Print notes about missing weights and, for a single text, about attention sinks."""
         if loaded.missing:
-            rest = len(loaded.missing) - 1
-            shown = loaded.missing[0] + (f" and {rest} more" if rest else "")
+            shown = first_names(loaded.missing, 1)
             print_note(f"{self.model} lacks weights that attention does not depend on: {shown}")
         print_sinks_note(attention)
 

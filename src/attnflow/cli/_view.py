@@ -77,13 +77,7 @@ def view(
             "commas, the page shows the first and switches between them.  [default: attention]",
         ),
     ] = None,
-    sinks: Annotated[
-        Literal["remove", "keep"],
-        typer.Option(
-            help="Take attention sinks out of the graph that is seen first, or keep them; the page "
-            "switches between the two."
-        ),
-    ] = "remove",
+    sinks: options.Sinks = "remove",
     target: options.Target = None,
     position: options.Position = None,
     replace: options.Replace = None,

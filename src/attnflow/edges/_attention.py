@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast, overload
 
-from attnflow.edges._inputs import examples, is_single
+from attnflow.edges._inputs import examples
 from attnflow.edges._memory import Sizes, check_memory
 from attnflow.models import attend
-from attnflow.models.inputs import ModelInput, Several, Single, model_and_tokenizer
+from attnflow.models.inputs import ModelInput, Several, Single, is_single, model_and_tokenizer
 from attnflow.types import AttentionGraph, Fusion
 
 if TYPE_CHECKING:

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 from attnflow.edges._layout import BlockLayout
 from attnflow.edges._memory import Estimate, check_memory
 from attnflow.errors import InputError
-from attnflow.models.inputs import Inputs, ModelInput, is_text, model_and_tokenizer, prepare
+from attnflow.models.inputs import (
+    Inputs,
+    ModelInput,
+    is_single,
+    is_text,
+    model_and_tokenizer,
+    prepare,
+)
 from attnflow.models.scoring import split_batch
 
 if TYPE_CHECKING:
@@ -35,7 +42,7 @@ def one_or_all(
     name: str,
     estimate: Estimate,
 ) -> T | list[T]:
-    """Return the result for one text, or the list of results for several texts or tensors.
+    """Return the result for one text or image, or the list of results for several or for tensors.
 
     `name` is the function in errors, `estimate` the memory that it needs.
     """
@@ -48,11 +55,6 @@ def one_or_all(
         check_memory(name, model, found, estimate)
         results = [compute(model, _without_padding(item)) for item in found]
     return results[0] if is_single(text) else results
-
-
-def is_single(text: ModelInput) -> bool:
-    """Return whether this is one text, not a list or tensors."""
-    return text.single if isinstance(text, Inputs) else is_text(text)
 
 
 def examples(model: nn.Module, tokenizer: Any, text: ModelInput, *, truncate: bool) -> list[Inputs]:

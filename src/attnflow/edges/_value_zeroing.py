@@ -18,7 +18,7 @@ from attnflow.edges._inputs import BlockSettings, one_or_all
 from attnflow.edges._layout import BlockLayout, layout_of
 from attnflow.edges._memory import Sizes
 from attnflow.models.capture import evaluation_mode, force_eager, hook_modules, hook_transformers
-from attnflow.models.inputs import Inputs, ModelInput, Several, is_pretrained, name_example
+from attnflow.models.inputs import Inputs, ModelInput, Several, Single, is_pretrained, name_example
 from attnflow.types import AttentionGraph
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class ValueZeroingSettings(BlockSettings, total=False):
 
 @overload
 def value_zeroing(
-    model: nn.Module, tokenizer: Any, text: str, **settings: Unpack[ValueZeroingSettings]
+    model: nn.Module, tokenizer: Any, text: Single, **settings: Unpack[ValueZeroingSettings]
 ) -> AttentionGraph: ...
 @overload
 def value_zeroing(

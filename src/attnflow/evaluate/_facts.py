@@ -16,6 +16,8 @@ from attnflow.types import Attention
 if TYPE_CHECKING:
     from torch import nn
 
+_SHORT_TEXT = "a"
+
 
 @dataclass(frozen=True, slots=True)
 class ModelFacts:
@@ -38,8 +40,8 @@ def model_facts(
 ) -> ModelFacts:
     """Return the facts, from a pass over the first text that the model runs on.
 
-    An error if the model cannot be evaluated. If it runs on none of the texts, the facts are those
-    of its configuration, and each text has an error of its own later.
+    An error if the model cannot be evaluated. If it runs on none of the texts, each of them has an
+    error of its own later, and the facts are the number of layers alone.
     """
     if has_decoder(model):
         raise UnsupportedModelError(
@@ -54,9 +56,21 @@ def model_facts(
             raise
         except AttnflowError as reason:
             first = first or reason
-    if (n_layers := layer_count(model)) is None:
+    if (n_layers := _layer_count(model, tokenizer)) is None:
         raise first or InputError("expected a text that can be tokenised, got none")
     return ModelFacts(n_layers, 1, causal=False, classes=None, per_position=False)
+
+
+def _layer_count(model: nn.Module, tokenizer: Any) -> int | None:
+    """Return the number of layers of a pass over a short text; if it fails, of the configuration.
+
+    A part of a corpus in which every text fails has as many values as the others, and not every
+    configuration has the number of layers. None if it is unknown.
+    """
+    try:
+        return cast("Attention", attend(model, tokenizer, _SHORT_TEXT, heads="mean")).n_layers
+    except AttnflowError:
+        return layer_count(model)
 
 
 def _facts(

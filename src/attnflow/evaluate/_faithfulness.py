@@ -20,7 +20,7 @@ from attnflow.importance import log_probabilities_without
 if TYPE_CHECKING:
     from torch import nn
 
-    from attnflow.models.inputs import Inputs, Several
+    from attnflow.models.inputs import Inputs, SeveralTexts
 
 # Percent of the tokens, those of the ERASER benchmark.
 BINS = (1, 5, 10, 20, 50)
@@ -57,7 +57,7 @@ class Faithfulness(Record):
 def faithfulness(
     model: nn.Module,
     tokenizer: Any,
-    text: Several | Inputs,
+    text: SeveralTexts | Inputs,
     scores: Sequence[ArrayLike],
     *,
     bins: Sequence[float] = BINS,

@@ -12,7 +12,7 @@ from attnflow.evaluate._evaluation import Evaluation
 from attnflow.evaluate._measured import Measured
 from attnflow.evaluate._plan import EvaluationPlan
 from attnflow.evaluate._texts import LabelledText
-from attnflow.evaluate._threads import torch_threads
+from attnflow.evaluate._threads import thread_count
 from attnflow.models.inputs import model_and_tokenizer
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def _torch_threads(model: nn.Module, threads: int | None) -> Generator[None]:
 
     previous = torch.get_num_threads()
     try:
-        torch.set_num_threads(torch_threads(model, threads))
+        torch.set_num_threads(thread_count(model, threads))
         yield
     finally:
         torch.set_num_threads(previous)

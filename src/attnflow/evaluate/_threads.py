@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _SMALL_MODEL = 10_000_000
 
 
-def torch_threads(model: nn.Module, threads: int | None) -> int:
+def thread_count(model: nn.Module, threads: int | None) -> int:
     """Return the number of threads of torch: `threads`, by default one for a small model."""
     import torch
 

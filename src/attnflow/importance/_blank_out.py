@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 from attnflow._internal.checks import Progress
 from attnflow.importance._ablation import blank_for, score_changes
 from attnflow.importance._settings import BlankOutSettings, Replace
-from attnflow.models.inputs import ModelInput, Several, Single
+from attnflow.models.inputs import OneText, SeveralTexts, TextInput
 from attnflow.models.scoring import OneTarget, Score, Scorer, Target
 from attnflow.types import Importance
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 @overload
 def blank_out(
-    model: nn.Module, tokenizer: Any, text: Single, **settings: Unpack[BlankOutSettings]
+    model: nn.Module, tokenizer: Any, text: OneText, **settings: Unpack[BlankOutSettings]
 ) -> Importance: ...
 @overload
 def blank_out(
-    model: nn.Module, tokenizer: Any, text: Several, **settings: Unpack[BlankOutSettings]
+    model: nn.Module, tokenizer: Any, text: SeveralTexts, **settings: Unpack[BlankOutSettings]
 ) -> list[Importance]: ...
 def blank_out(
     model: nn.Module,
     tokenizer: Any,
-    text: ModelInput,
+    text: TextInput,
     *,
     target: Target = None,
     against: OneTarget = None,
@@ -51,8 +51,9 @@ def blank_out(
     tokenizer
         The model's tokenizer; None with tensors.
     text
-        One text gives one result, a list of texts a list. Tensors, a mapping of them by name or ids
-        alone, have a batch axis and give a list; padding is cut off.
+        A text, a pair of texts or the messages of a chat, as for `attnflow.attend`, gives one
+        result; a list of them, a list. Tensors, a mapping of them by name or ids alone, have a
+        batch axis and give a list; padding is cut off. Images have no tokens: an InputError.
     target
         A class or token by number or name, or a list with one for each text. By default the model's
         prediction, which `settings` records. The paper takes the correct class. A word is its token
@@ -103,14 +104,7 @@ def blank_out(
     array([0., 1., 1., 0.])
     """
     scorer = Scorer.of(
-        model,
-        tokenizer,
-        text,
-        score,
-        target,
-        against=against,
-        position=position,
-        truncate=truncate,
+        model, tokenizer, text, score, target, against=against, position=position, truncate=truncate
     )
     passes = {"batch_size": batch_size, "progress": progress}
     return scorer.one_or_all(blank_out_of(scorer, replace, signed=signed, **passes))

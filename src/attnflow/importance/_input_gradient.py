@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from attnflow.importance._embeddings import Leaf, changed_embeddings, gradient
 from attnflow.importance._reduce import check_reduce, choose_reduce, reduced
 from attnflow.importance._settings import InputGradientSettings, Reduce
-from attnflow.models.inputs import ModelInput, Several, Single
+from attnflow.models.inputs import OneText, SeveralTexts, TextInput
 from attnflow.models.scoring import (
     OneTarget,
     Score,
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
 
 @overload
 def input_gradient(
-    model: nn.Module, tokenizer: Any, text: Single, **settings: Unpack[InputGradientSettings]
+    model: nn.Module, tokenizer: Any, text: OneText, **settings: Unpack[InputGradientSettings]
 ) -> Importance: ...
 @overload
 def input_gradient(
-    model: nn.Module, tokenizer: Any, text: Several, **settings: Unpack[InputGradientSettings]
+    model: nn.Module, tokenizer: Any, text: SeveralTexts, **settings: Unpack[InputGradientSettings]
 ) -> list[Importance]: ...
 def input_gradient(
     model: nn.Module,
     tokenizer: Any,
-    text: ModelInput,
+    text: TextInput,
     *,
     target: Target = None,
     against: OneTarget = None,
@@ -106,14 +106,7 @@ def input_gradient(
     """
     reduce = check_reduce(reduce, signed=signed)
     scorer = Scorer.of(
-        model,
-        tokenizer,
-        text,
-        score,
-        target,
-        against=against,
-        position=position,
-        truncate=truncate,
+        model, tokenizer, text, score, target, against=against, position=position, truncate=truncate
     )
     results = input_gradient_of(scorer, reduce, signed=signed, batch_size=batch_size)
     return scorer.one_or_all(results)

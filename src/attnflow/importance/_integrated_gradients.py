@@ -12,7 +12,7 @@ from attnflow._internal import checks
 from attnflow.importance._ablation import token_id
 from attnflow.importance._embeddings import Change, Leaf, changed_embeddings, gradient
 from attnflow.importance._settings import Baseline, IntegratedGradientsSettings
-from attnflow.models.inputs import ModelInput, Several, Single
+from attnflow.models.inputs import OneText, SeveralTexts, TextInput
 from attnflow.models.scoring import (
     Logits,
     OneTarget,
@@ -33,16 +33,19 @@ if TYPE_CHECKING:
 
 @overload
 def integrated_gradients(
-    model: nn.Module, tokenizer: Any, text: Single, **settings: Unpack[IntegratedGradientsSettings]
+    model: nn.Module, tokenizer: Any, text: OneText, **settings: Unpack[IntegratedGradientsSettings]
 ) -> Importance: ...
 @overload
 def integrated_gradients(
-    model: nn.Module, tokenizer: Any, text: Several, **settings: Unpack[IntegratedGradientsSettings]
+    model: nn.Module,
+    tokenizer: Any,
+    text: SeveralTexts,
+    **settings: Unpack[IntegratedGradientsSettings],
 ) -> list[Importance]: ...
 def integrated_gradients(
     model: nn.Module,
     tokenizer: Any,
-    text: ModelInput,
+    text: TextInput,
     *,
     baseline: Baseline = "zero",
     steps: int = 50,
@@ -95,14 +98,7 @@ def integrated_gradients(
     """
     steps = checks.as_int(steps, "steps", least=1)
     scorer = Scorer.of(
-        model,
-        tokenizer,
-        text,
-        score,
-        target,
-        against=against,
-        position=position,
-        truncate=truncate,
+        model, tokenizer, text, score, target, against=against, position=position, truncate=truncate
     )
     token = None
     if baseline != "zero":

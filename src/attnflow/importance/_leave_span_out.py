@@ -98,14 +98,7 @@ def leave_span_out(
             f"{type(text).__name__}"
         )
     scorer = Scorer.of(
-        model,
-        tokenizer,
-        text,
-        score,
-        target,
-        against=against,
-        position=position,
-        truncate=truncate,
+        model, tokenizer, text, score, target, against=against, position=position, truncate=truncate
     )
     blank = blank_for(scorer, replace)
     chosen = _spans_of(spans, scorer)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Unpack, overload
 from attnflow.errors import InputError
 from attnflow.importance._prediction import Prediction
 from attnflow.importance._settings import PassSettings
-from attnflow.models.inputs import ModelInput, Several, Single
+from attnflow.models.inputs import OneText, SeveralTexts, TextInput
 from attnflow.models.scoring import (
     Classes,
     Logits,
@@ -33,16 +33,16 @@ Choose: TypeAlias = "Callable[[Classes, Tensor], Choice]"
 
 @overload
 def predict(
-    model: nn.Module, tokenizer: Any, text: Single, **settings: Unpack[PassSettings]
+    model: nn.Module, tokenizer: Any, text: OneText, **settings: Unpack[PassSettings]
 ) -> Prediction: ...
 @overload
 def predict(
-    model: nn.Module, tokenizer: Any, text: Several, **settings: Unpack[PassSettings]
+    model: nn.Module, tokenizer: Any, text: SeveralTexts, **settings: Unpack[PassSettings]
 ) -> list[Prediction]: ...
 def predict(
     model: nn.Module,
     tokenizer: Any,
-    text: ModelInput,
+    text: TextInput,
     *,
     position: int | None = None,
     truncate: bool = False,
@@ -85,7 +85,7 @@ def predict(
 def predict_among(
     model: nn.Module,
     tokenizer: Any,
-    text: Single,
+    text: OneText,
     answers: Sequence[str],
     *,
     after_space: bool = False,
@@ -95,7 +95,7 @@ def predict_among(
 def predict_among(
     model: nn.Module,
     tokenizer: Any,
-    text: Several,
+    text: SeveralTexts,
     answers: Sequence[str],
     *,
     after_space: bool = False,
@@ -104,7 +104,7 @@ def predict_among(
 def predict_among(
     model: nn.Module,
     tokenizer: Any,
-    text: ModelInput,
+    text: TextInput,
     answers: Sequence[str],
     *,
     after_space: bool = False,
@@ -153,7 +153,7 @@ def predict_among(
 
 
 def _predict(
-    model: nn.Module, tokenizer: Any, text: ModelInput, choose: Choose, **passes: Any
+    model: nn.Module, tokenizer: Any, text: TextInput, choose: Choose, **passes: Any
 ) -> Prediction | list[Prediction]:
     batch_size = passes.pop("batch_size")
     scorer = Scorer.of(model, tokenizer, text, **passes)

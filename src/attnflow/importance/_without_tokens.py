@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from attnflow.importance._ablation import blank_for, score_changes
 from attnflow.importance._settings import Replace
-from attnflow.models.inputs import ModelInput
+from attnflow.models.inputs import TextInput
 from attnflow.models.scoring import Scorer, SingleInput, Target
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def log_probabilities_without(
     model: nn.Module,
     tokenizer: Any,
-    text: ModelInput,
+    text: TextInput,
     groups: Callable[[int, SingleInput], Sequence[tuple[int, ...]]],
     *,
     target: Target = None,

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from attnflow.maxflow._cache import is_compiled
 from attnflow.maxflow._network import Network
 
 # What plain Python takes on in one process, in edges of the networks it solves: about a second of
@@ -77,11 +78,8 @@ def _is_narrow(nodes: int) -> bool:
 
 @functools.cache
 def _most_work() -> int:
-    """The work for plain Python, by whether this installation has compiled kernels.
-
-    Where Numba keeps them elsewhere, for want of a folder that can be written, they count as none.
-    """
-    compiled = any(Path(__file__).parent.glob("__pycache__/_sink.solve_sink-*.nbc"))
+    """The work for plain Python, by whether this installation has compiled kernels."""
+    compiled = is_compiled(Path(__file__).parent, "_sink.solve_sink")
     return _WORK_BEFORE_LOADING if compiled else _WORK_BEFORE_COMPILING
 
 

@@ -5,9 +5,7 @@ an array atomically at every call, and a push along one edge is a few nanosecond
 same solver ran three times slower. The caller of a kernel keeps the arrays alive.
 """
 
-import hashlib
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,8 @@ import numba.extending
 from llvmlite import ir
 from numba import types
 
+from attnflow.maxflow._cache import discard_stale_cache
+
 # Kernels compute with integers held in float64 (see `_network`), so sums may be taken in any
 # order; there is no NaN and no infinity in them.
 _SETTINGS: dict[str, Any] = {
@@ -23,24 +23,6 @@ _SETTINGS: dict[str, Any] = {
     "error_model": "numpy",
     "fastmath": {"reassoc", "contract", "arcp", "nsz", "nnan", "ninf"},
 }
-
-
-def discard_stale_cache(folder: Path) -> None:
-    """Delete the compiled kernels of a package whose sources have changed.
-
-    Numba compares the file of a kernel with its cached code, but not the files of kernels that it
-    calls. A stamp next to the code names the sources it was compiled from.
-    """
-    cache = folder / "__pycache__"
-    sources = b"".join(path.read_bytes() for path in sorted(folder.glob("*.py")))
-    digest = hashlib.blake2b(sources, digest_size=8).hexdigest()
-    stamp = cache / f"kernels-{digest}.stamp"
-    if not stamp.exists():
-        with suppress(OSError):  # a folder that cannot be written has no cache either
-            for stale in (*cache.glob("*.nb[ic]"), *cache.glob("kernels-*.stamp")):
-                stale.unlink(missing_ok=True)
-            cache.mkdir(exist_ok=True)
-            stamp.touch()
 
 
 discard_stale_cache(Path(__file__).parent)

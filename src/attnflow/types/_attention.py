@@ -17,7 +17,7 @@ from attnflow._internal.sinks import Sink, describe_sinks, sinks_of
 from attnflow.errors import InputError
 from attnflow.types._fusion import Fusion, edge_settings
 from attnflow.types._graph import AttentionGraph
-from attnflow.types._origin import Origin, check_origin, predicting
+from attnflow.types._origin import Origin, check_origin
 from attnflow.types._stored import StoredRecord
 from attnflow.types._weights import check_averaged, check_causal, checked_weights
 
@@ -125,7 +125,7 @@ class Attention(StoredRecord):
 
         The scores of these queries explain the generated tokens.
         """
-        return predicting(self.origin, self.n_tokens)
+        return () if self.origin is None else self.origin.predicting(self.n_tokens)
 
     def graph(
         self,

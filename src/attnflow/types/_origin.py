@@ -82,6 +82,16 @@ class Origin:
         if not isinstance(cast("object", self.text), str | None):
             raise InputError(f"text must be a string, got {self.text!r}")
 
+    def predicting(self, count: int) -> tuple[int, ...]:
+        """Return the positions whose output predicted the generated tokens, one each.
+
+        Parameters
+        ----------
+        count
+            Number of positions, the generated ones among them.
+        """
+        return tuple(range(count - self.generated - 1, count - 1))
+
 
 def check_origin(origin: object, count: int) -> Origin | None:
     """Return the origin if it fits `count` positions."""
@@ -107,12 +117,6 @@ def check_origin(origin: object, count: int) -> Origin | None:
             f"origin: generated must be less than the {count} positions, got {origin.generated}"
         )
     return origin
-
-
-def predicting(origin: Origin | None, count: int) -> tuple[int, ...]:
-    """Return the positions, of `count`, whose output predicted the generated tokens."""
-    generated = 0 if origin is None else origin.generated
-    return tuple(range(count - generated - 1, count - 1))
 
 
 def origin_to_json(origin: Origin) -> str:

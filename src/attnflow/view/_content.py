@@ -18,7 +18,7 @@ from attnflow.types import (
     Sink,
     TokenAttention,
 )
-from attnflow.view._start import first_query, layer_names, predicting
+from attnflow.view._start import first_query, layer_names
 
 EdgesInput: TypeAlias = Attention | EncoderDecoderAttention | AttentionGraph
 PageInput: TypeAlias = (
@@ -103,7 +103,7 @@ def _content_of(x: object) -> Content:
             x.tokens,
             (x.n_tokens,) * (x.n_layers + 1),
             x.n_layers,
-            first_query(x.predicting, x.n_tokens, decoder=x.causal),
+            first_query(x.origin, x.n_tokens, decoder=x.causal),
             x.causal,
             x.origin,
             attention=x,
@@ -112,7 +112,7 @@ def _content_of(x: object) -> Content:
             sinks=x.sinks,
         )
     if isinstance(x, EncoderDecoderAttention):
-        query = first_query(x.predicting, x.n_tokens, decoder=True)
+        query = first_query(x.origin, x.n_tokens, decoder=True)
         return replace(
             _of_graph(x.graph()), query=query, edges="attention", weights=x, sinks=x.sinks
         )
@@ -138,7 +138,7 @@ def _content_of(x: object) -> Content:
 def _of_graph(graph: AttentionGraph) -> Content:
     causal = bool(graph.settings.get("causal", False))
     decoder = causal or "decoder_layers" in graph.settings
-    query = first_query(predicting(graph.origin, graph.sizes[-1]), graph.sizes[-1], decoder=decoder)
+    query = first_query(graph.origin, graph.sizes[-1], decoder=decoder)
     edges = _edges_name(graph.settings)
     return Content(
         graph.tokens,
@@ -219,7 +219,8 @@ def _of_scores(several: Sequence[TokenAttention]) -> Content:
     above = len(first.tokens) if named else 1 + max(q for t in several for q in t.queries)
     top = max(layer for t in several for layer in t.layers)
     names = {_edges_name(scores.settings) for scores in several}
-    written = set(predicting(first.origin, len(first.tokens))).intersection(queries)
+    predicting = () if first.origin is None else first.origin.predicting(len(first.tokens))
+    written = set(predicting).intersection(queries)
     query = min(written) if written else (max if causal else min)(queries)
     return Content(
         tokens=first.tokens,

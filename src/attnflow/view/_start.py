@@ -1,25 +1,19 @@
 """Where a page opens, and what its layers are called."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from attnflow.types import Origin
 
 
-def first_query(predicting: Sequence[int], n_tokens: int, *, decoder: bool) -> int:
+def first_query(origin: Origin | None, n_tokens: int, *, decoder: bool) -> int:
     """Return the query that is selected first.
 
     The position that predicted the first generated token; without, the last of a decoder, else the
     first, which is CLS.
     """
-    if predicting:
-        return predicting[0]
+    if origin is not None and origin.generated:
+        return origin.predicting(n_tokens)[0]
     return n_tokens - 1 if decoder else 0
-
-
-def predicting(origin: Origin | None, n_tokens: int) -> tuple[int, ...]:
-    """Return the positions whose output predicted the generated tokens."""
-    generated = 0 if origin is None else origin.generated
-    return tuple(range(n_tokens - generated - 1, n_tokens - 1))
 
 
 def layer_names(settings: Mapping[str, object], n_layers: int) -> tuple[str, ...] | None:

@@ -17,7 +17,7 @@ from attnflow.evaluate import Cell, EvaluationPlan, LabelledText, RunProgress, R
 from attnflow.evaluate.corpus._data import open_corpus
 from attnflow.evaluate.corpus._engine import LocalEngine
 from attnflow.evaluate.corpus._run import run_corpus
-from attnflow.evaluate.corpus._worker import Facts, PartValues
+from attnflow.evaluate.corpus._worker import PartValues, WorkerFacts
 
 CELLS = tuple(
     Cell("attention", method, layer, "input_gradient", "spearman")
@@ -39,8 +39,8 @@ class StandIn:
     device: str = "cpu"
     calls: int = 0
 
-    def start(self) -> Facts:
-        return Facts(self.digest, {"attnflow": "0.0.0"}, 1, self.device, self.labels)
+    def start(self) -> WorkerFacts:
+        return WorkerFacts(self.digest, {"attnflow": "0.0.0"}, 1, self.device, self.labels)
 
     def measure(self, texts: Sequence[LabelledText], _progress: Any = None) -> PartValues:
         self.calls += 1
@@ -76,14 +76,14 @@ class Deadly(StandIn):
 class Different(StandIn):
     """A worker whose facts are its own."""
 
-    def start(self) -> Facts:
+    def start(self) -> WorkerFacts:
         return super().start()._replace(model=str(os.getpid()))
 
 
 class Failing(StandIn):
     """A worker that cannot load its model."""
 
-    def start(self) -> Facts:
+    def start(self) -> WorkerFacts:
         raise InputError("there is no folder 'model'")
 
 

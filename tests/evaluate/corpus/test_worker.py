@@ -75,6 +75,19 @@ def test_fail_fast_stops_at_a_text_that_is_too_long(
     assert len(list((tmp_path / "run" / "results").iterdir())) == 2  # before the part that fails
 
 
+def test_a_part_of_failed_texts_needs_no_layers_in_the_configuration(
+    loaded: Loaded, data: Path, tmp_path: Path
+) -> None:
+    model = copy.deepcopy(loaded.model)
+    model.config.num_hidden_layers = None
+    other, plan = Loaded(model, loaded.tokenizer), EvaluationPlan(methods="raw")
+    # The last part is the text that is too long, and nothing else.
+    done = run(lambda: other, data, tmp_path / "run", plan=plan, part_size=5)
+    assert (done.parts, done.summary.failed) == (3, 1)
+    assert [item.cell.layer for item in done.summary.cells] == [1, 2, 3, 4, 5, 6]
+    assert [item.defined for item in done.summary.cells] == [10] * 6
+
+
 def test_progress_moves_within_a_part(loaded: Loaded, data: Path, tmp_path: Path) -> None:
     seen: list[RunProgress] = []
     _ = run(lambda: loaded, data, tmp_path / "run", plan=PLAN, on_progress=seen.append)

@@ -184,6 +184,30 @@ def test_ctrl_c_saves_between_two_steps(run: Run, complete: Complete, tmp_path: 
     _assert_same_run(folder, complete[0])
 
 
+def test_a_model_with_a_parameter_that_is_not_used_is_resumed(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def with_unused(base: Any, *, seed: int) -> Any:
+        model: Any = new_classifier(base, seed=seed)
+        model.unused = torch.nn.Linear(2, 3)
+        return model
+
+    new_classifier = module.new_classifier
+    monkeypatch.setattr(module, "new_classifier", with_unused)
+
+    def press(log: StepLog) -> None:
+        if (log.epoch, log.step) == (1, 3):
+            signal.raise_signal(signal.SIGINT)
+
+    _ = run(tmp_path / "complete")
+    folder = tmp_path / "run"
+    with pytest.raises(KeyboardInterrupt):
+        _ = run(folder, on_step=press)
+    assert "exp_avg.unused.weight" not in load_file(folder / CHECKPOINT)
+    _ = run(folder)
+    _assert_same_run(folder, tmp_path / "complete")
+
+
 def test_ctrl_c_at_the_last_step_of_an_epoch_stops_after_the_epoch(
     run: Run, complete: Complete, tmp_path: Path
 ) -> None:

@@ -5,9 +5,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
+from attnflow._internal.display import first_names
 from attnflow._internal.files import open_regular, parse_json
 from attnflow.errors import InputError
-from attnflow.evaluate.corpus._source import Row, Source
+from attnflow.evaluate.corpus._source import Source, SourceRow
 
 _BATCH_SIZE = 1024  # rows. Chosen: some hundred kilobytes of sentences
 _BUFFER_SIZE = 2**20  # bytes of a column that are read at a time; without it, a whole row group
@@ -63,7 +64,7 @@ def dataset_source(folder: Path) -> Source:
 
 
 def _source(path: Path, schema: Any, batches: Callable[[tuple[str, ...]], Iterator[Any]]) -> Source:
-    def rows(names: tuple[str, ...]) -> Iterator[Row]:
+    def rows(names: tuple[str, ...]) -> Iterator[SourceRow]:
         before = 0
         for batch in batches(names):
             columns = [_values(column, path, before) for column in batch.columns]
@@ -111,10 +112,9 @@ def _file_names(folder: Path) -> list[str]:
         names = [str(file["filename"]) for file in state["_data_files"]]
     except FileNotFoundError as reason:
         inside = sorted(path.name for path in folder.iterdir())
-        shown = ", ".join(inside[:5]) + (", …" if len(inside) > 5 else "")
         raise InputError(
             f"expected a folder that save_to_disk of Hugging Face datasets wrote, with {_STATE}, "
-            f"got {folder} with {shown or 'no files'}"
+            f"got {folder} with {first_names(inside) or 'no files'}"
         ) from reason
     except (OSError, ValueError, TypeError, KeyError) as reason:
         raise InputError(

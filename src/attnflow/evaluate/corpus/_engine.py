@@ -6,7 +6,7 @@ from typing import Protocol, TypeAlias
 
 from attnflow._internal.checks import Progress
 from attnflow.evaluate.corpus._data import Part
-from attnflow.evaluate.corpus._worker import Facts, PartValues, Worker
+from attnflow.evaluate.corpus._worker import PartValues, Worker, WorkerFacts
 
 Result: TypeAlias = tuple[Part, PartValues]
 
@@ -14,7 +14,7 @@ Result: TypeAlias = tuple[Part, PartValues]
 class Engine(Protocol):
     """What measures parts."""
 
-    def start(self) -> Facts:
+    def start(self) -> WorkerFacts:
         """Load the model and return what results depend on."""
         ...
 
@@ -32,7 +32,7 @@ class LocalEngine:
 
     worker: Worker
 
-    def start(self) -> Facts:
+    def start(self) -> WorkerFacts:
         """Load the model and return what results depend on."""
         return self.worker.start()
 

@@ -23,7 +23,7 @@ from attnflow.errors import AttnflowError, InputError
 from attnflow.evaluate._texts import LabelledText
 from attnflow.evaluate.corpus._data import Part
 from attnflow.evaluate.corpus._engine import Engine, Result
-from attnflow.evaluate.corpus._worker import Facts, PartValues, Worker
+from attnflow.evaluate.corpus._worker import PartValues, Worker, WorkerFacts
 
 _QUEUED = 2  # parts of a worker: one that it measures, and the next, so that it never waits
 # Workers that may die with one part, or one after the other without measuring anything. Chosen: one
@@ -77,14 +77,14 @@ class _RayEngine:
     cpus: int  # of each actor
     gpus: float
     count: int = 1  # of actors
-    facts: Facts | None = None
+    facts: WorkerFacts | None = None
     starting: dict[Any, Any] = field(default_factory=dict)  # result of `start` → actor
     ready: list[Any] = field(default_factory=list)  # actors that have started
     running: dict[Any, tuple[Any, Part]] = field(default_factory=dict)  # result → actor and part
     failed_starts: int = 0  # one after the other
     last_error: str = ""  # of a worker that died, as Ray describes it
 
-    def start(self) -> Facts:
+    def start(self) -> WorkerFacts:
         """Start the workers, and return the facts of the first that is ready."""
         for _ in range(self.count):
             self._add_actor()
@@ -155,7 +155,7 @@ class _RayEngine:
 
     def _take_started(self, result: Any) -> None:
         actor = self.starting.pop(result)
-        facts: Facts | None = self._get(result)
+        facts: WorkerFacts | None = self._get(result)
         if facts is None:
             self.failed_starts += 1
             if self.failed_starts == _DEATHS:
@@ -211,7 +211,7 @@ class _Actor:
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
 
-    def start(self) -> Facts:
+    def start(self) -> WorkerFacts:
         return self._worker.start()
 
     def measure(self, texts: Sequence[LabelledText]) -> PartValues:

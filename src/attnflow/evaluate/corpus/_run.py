@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
 from attnflow._internal import checks
+from attnflow._internal.display import first_names
 from attnflow._internal.files import PathLike, as_path
 from attnflow._internal.optional import require
 from attnflow._internal.run_folder import folder_names, locked_folder
@@ -23,7 +24,7 @@ from attnflow.evaluate.corpus._parts import RESULTS, PartFiles
 from attnflow.evaluate.corpus._ray import ray_engine
 from attnflow.evaluate.corpus._settings import FILE, run_settings, store_settings
 from attnflow.evaluate.corpus._summary import Summary, summarize
-from attnflow.evaluate.corpus._worker import Facts, Load, Worker
+from attnflow.evaluate.corpus._worker import Load, Worker, WorkerFacts
 from attnflow.models import load
 
 EngineName: TypeAlias = Literal["local", "ray"]
@@ -258,14 +259,13 @@ def _check_folder(folder: Path) -> None:
     # A run that was killed before it wrote its settings leaves nothing but a draft of them.
     names = {name for name in folder_names(folder) if not name.endswith(".part")}
     if names and FILE not in names:
-        shown = ", ".join(sorted(names)[:5]) + (", …" if len(names) > 5 else "")
         raise InputError(
-            f"the folder {folder} is not empty and not a run to resume: it contains {shown}. "
-            "Choose a new or empty folder"
+            f"the folder {folder} is not empty and not a run to resume: it contains "
+            f"{first_names(sorted(names))}. Choose a new or empty folder"
         )
 
 
-def _check_labels(corpus: Corpus, scan: Scan, facts: Facts) -> None:
+def _check_labels(corpus: Corpus, scan: Scan, facts: WorkerFacts) -> None:
     """Raise an InputError about a label that the classifier does not have."""
     if facts.labels is None:
         return

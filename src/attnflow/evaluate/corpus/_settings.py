@@ -12,14 +12,14 @@ from attnflow.errors import InputError
 from attnflow.evaluate._plan import EvaluationPlan
 from attnflow.evaluate.corpus._data import Corpus, Scan
 from attnflow.evaluate.corpus._parts import RESULTS
-from attnflow.evaluate.corpus._worker import Facts
+from attnflow.evaluate.corpus._worker import WorkerFacts
 
 FILE = "run.json"
 _FORMAT = 1  # of the files of a run
 
 
 def run_settings(
-    name: str, plan: EvaluationPlan, corpus: Corpus, scan: Scan, facts: Facts
+    name: str, plan: EvaluationPlan, corpus: Corpus, scan: Scan, facts: WorkerFacts
 ) -> dict[str, Any]:
     """Return all that the results of a run depend on, as JSON values.
 

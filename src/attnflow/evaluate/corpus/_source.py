@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 # The number of a row, counted as `Source.unit` says, and the values of the columns asked for.
-Row: TypeAlias = tuple[int, tuple[object, ...]]
+SourceRow: TypeAlias = tuple[int, tuple[object, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,7 @@ class Source:
     path: Path
     columns: tuple[str, ...]
     text_columns: tuple[str, ...]  # those that can hold texts
-    rows: Callable[[tuple[str, ...]], Iterator[Row]]  # reads the file from its start
+    rows: Callable[[tuple[str, ...]], Iterator[SourceRow]]  # reads the file from its start
     unit: Literal["line", "row"]  # what the numbers of rows count, from 1
     typed: bool  # whether values have types, or are strings all
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from attnflow._internal.files import open_regular, parse_json
 from attnflow.errors import InputError
-from attnflow.evaluate.corpus._source import Row, Source
+from attnflow.evaluate.corpus._source import Source, SourceRow
 
 _MAX_LINE = 2**26  # bytes. Chosen: far more than a model reads; a file without line breaks has more
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -19,7 +19,7 @@ _TEXT = "text"  # the column of a file of lines
 def lines_source(path: Path) -> Source:
     """Return a file with one text a line."""
 
-    def rows(_: tuple[str, ...]) -> Iterator[Row]:
+    def rows(_: tuple[str, ...]) -> Iterator[SourceRow]:
         for number, line in _lines(path):
             yield number, (line,)
 
@@ -55,7 +55,7 @@ def jsonl_source(path: Path) -> Source:
                 )
             yield number, cast("dict[str, Any]", record)
 
-    def rows(names: tuple[str, ...]) -> Iterator[Row]:
+    def rows(names: tuple[str, ...]) -> Iterator[SourceRow]:
         for number, record in records():
             if missing := [name for name in names if name not in record]:
                 raise InputError(
@@ -75,7 +75,7 @@ def _table_source(path: Path, read: Callable[[], Iterator[tuple[int, list[str]]]
     if len(set(header)) < len(header):
         raise InputError(f"{path}: expected different names in the header, got {header}")
 
-    def rows(names: tuple[str, ...]) -> Iterator[Row]:
+    def rows(names: tuple[str, ...]) -> Iterator[SourceRow]:
         places = [header.index(name) for name in names]
         for number, fields in itertools.islice(read(), 1, None):
             if len(fields) != len(header):

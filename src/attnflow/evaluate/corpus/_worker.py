@@ -20,7 +20,7 @@ from attnflow.errors import InputError
 from attnflow.evaluate._measure import measure
 from attnflow.evaluate._plan import Cell, EvaluationPlan
 from attnflow.evaluate._texts import LabelledText
-from attnflow.evaluate._threads import torch_threads
+from attnflow.evaluate._threads import thread_count
 from attnflow.importance import predict
 from attnflow.models import Loaded
 from attnflow.models.inputs import device_of
@@ -33,7 +33,7 @@ _PACKAGES = ("numba", "numpy", "tokenizers", "torch", "transformers")
 _PROVENANCE = ("_name_or_path", "transformers_version")
 
 
-class Facts(NamedTuple):
+class WorkerFacts(NamedTuple):
     """What a worker's results depend on besides texts and plan. All workers of a run agree."""
 
     model: str  # digest of configuration, weights and tokenizer
@@ -62,17 +62,17 @@ class Worker:
     threads: int | None
     _loaded: Loaded | None = field(default=None, init=False)
 
-    def start(self) -> Facts:
+    def start(self) -> WorkerFacts:
         """Load the model and return what results depend on."""
         loaded = self._loaded = self.load()
         if loaded.tokenizer is None:
             raise InputError(f"expected a model with a tokenizer, got {loaded}")
         versions = {name: metadata.version(name) for name in _PACKAGES}
         labels = _labels(loaded) if self.plan.target == "label" else None
-        return Facts(
+        return WorkerFacts(
             _digest(loaded),
             {"attnflow": __version__, **versions},
-            torch_threads(loaded.model, self.threads),
+            thread_count(loaded.model, self.threads),
             device_of(loaded.model).type,
             labels,
         )

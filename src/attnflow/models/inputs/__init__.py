@@ -17,32 +17,29 @@ from attnflow.models._model import (
     weight_count,
 )
 from attnflow.models.inputs._generate import Generate
-from attnflow.models.inputs._inputs import (
-    Inputs,
-    Positions,
-    TokenizedText,
-    inner_tokenizer,
-    name_example,
-    name_positions,
-    token_names,
-)
+from attnflow.models.inputs._inputs import Inputs, Positions, TokenizedText
+from attnflow.models.inputs._names import name_example, name_positions
 from attnflow.models.inputs._prepare import (
     ModelInput,
     Several,
+    SeveralTexts,
     Single,
+    TextInput,
     batch_texts,
     count_tokens,
+    is_single,
     prepare,
     takes_padding,
     tokenize_text,
 )
-from attnflow.models.inputs._texts import Chat, Pair, is_text
+from attnflow.models.inputs._texts import Chat, OneText, Pair, inner_tokenizer, is_text
+from attnflow.models.inputs._tokenize import token_names
 
 __all__ = [
-    "Chat", "Generate", "Inputs", "ModelInput", "Pair", "Positions", "Several", "Single",
-    "TokenizedText", "accepts", "batch_texts", "check_vocabulary", "checked_model", "count_tokens",
-    "device_of", "forward_parameters", "has_decoder", "inner_tokenizer", "is_pretrained",
-    "is_text", "layer_count", "model_and_tokenizer", "name_example", "name_positions",
-    "prepare", "takes_padding", "token_limit", "token_names", "tokenize_text",
-    "weight_count",
+    "Chat", "Generate", "Inputs", "ModelInput", "OneText", "Pair", "Positions", "Several",
+    "SeveralTexts", "Single", "TextInput", "TokenizedText", "accepts", "batch_texts",
+    "check_vocabulary", "checked_model", "count_tokens", "device_of", "forward_parameters",
+    "has_decoder", "inner_tokenizer", "is_pretrained", "is_single", "is_text", "layer_count",
+    "model_and_tokenizer", "name_example", "name_positions", "prepare", "takes_padding",
+    "token_limit", "token_names", "tokenize_text", "weight_count",
 ]  # fmt: skip

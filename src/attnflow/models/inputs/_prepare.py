@@ -24,21 +24,22 @@ from attnflow.models._model import (
 )
 from attnflow.models.inputs._generate import Generate, count_new_tokens, generate_text
 from attnflow.models.inputs._images import are_images, image_tensors, is_image
-from attnflow.models.inputs._inputs import Inputs, Positions, TokenizedText, token_names, tokenize
+from attnflow.models.inputs._inputs import Inputs, Positions, TokenizedText
 from attnflow.models.inputs._tensors import as_tensors, prepare_tensors
-from attnflow.models.inputs._texts import Chat, Pair, split_texts
+from attnflow.models.inputs._texts import Chat, OneText, Pair, is_text, split_texts
+from attnflow.models.inputs._tokenize import token_names, tokenize
 
 if TYPE_CHECKING:
     from PIL.Image import Image
     from torch import Tensor, nn
 
 # Inputs that give a list of results: several texts, or tensors with a batch axis.
-Several: TypeAlias = (
-    "list[str] | list[Pair] | list[Chat] | list[Image] | Mapping[str, Any] | Tensor"
-)
-# Inputs that give one result: a text, a pair of texts, the messages of a chat, or an image of PIL.
-Single: TypeAlias = "str | Pair | Chat | Image"
+SeveralTexts: TypeAlias = "list[str] | list[Pair] | list[Chat] | Mapping[str, Any] | Tensor"
 # `Inputs` are for other packages of attnflow, which use one text several times.
+TextInput: TypeAlias = "OneText | SeveralTexts | Inputs"
+# The same with images of PIL, for functions that take any positions, not only tokens.
+Single: TypeAlias = "OneText | Image"
+Several: TypeAlias = "SeveralTexts | list[Image]"
 ModelInput: TypeAlias = "Single | Several | Inputs"
 
 
@@ -72,6 +73,11 @@ def prepare(
         tensors = image_tensors(model, tokenizer, given)
         return replace(prepare_tensors(model, None, tensors), single=not isinstance(text, list))
     return prepare_tensors(model, tokenizer, as_tensors(model, text))
+
+
+def is_single(text: ModelInput) -> bool:
+    """Return whether this is one text or image, which gives one result, not a list or tensors."""
+    return text.single if isinstance(text, Inputs) else is_text(text) or is_image(text)
 
 
 def count_tokens(tokenizer: Any, text: str) -> int:

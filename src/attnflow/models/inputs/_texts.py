@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
 from attnflow.errors import InputError
-from attnflow.models._model import explain_failure
+from attnflow.models._run_model import explain_failure
 
 # Two texts that a model reads together, such as a question and a passage.
 Pair: TypeAlias = tuple[str, str]
 # Messages with a role and a content, for the chat template of a tokenizer.
 Chat: TypeAlias = "list[dict[str, str]]"
+# What gives one result.
 OneText: TypeAlias = "str | Pair | Chat"
 
 
@@ -69,20 +70,55 @@ def tokenizer_arguments(tokenizer: Any, given: object) -> tuple[str, str | None,
 
 
 def _chat_text(tokenizer: Any, messages: Sequence[Mapping[str, Any]]) -> str:
-    """Return the messages as the tokenizer's chat template writes them, up to the next answer."""
+    """Return the messages as the chat template writes them, up to the next answer.
+
+    The template is that of the processor or of its tokenizer. Those of models that also read images
+    take a list of parts as content, and most of them leave a string out without an error.
+    """
     for number, message in enumerate(messages):
         if not all(isinstance(message.get(name), str) for name in ("role", "content")):
             raise InputError(
                 "expected messages such as {'role': 'user', 'content': 'Hello'}, got "
                 f"{dict(message)!r:.80} at index {number}"
             )
-    if not getattr(tokenizer, "chat_template", None):
+    pair = (tokenizer, inner_tokenizer(tokenizer))
+    writer = next((one for one in pair if getattr(one, "chat_template", None)), None)
+    if writer is None:
         raise InputError(
             "chat messages need a tokenizer with a chat template, and this one has none. Pass the "
             "prompt as one text"
         )
-    answers = messages[-1]["role"] != "assistant"
-    settings = {"tokenize": False, "add_generation_prompt": answers}
+    asked = [message["content"].strip() for message in messages if message["role"] != "assistant"]
     failed = "the chat template of the tokenizer does not take these messages"
     with explain_failure(failed, "call its apply_chat_template"):
-        return str(tokenizer.apply_chat_template([dict(one) for one in messages], **settings))
+        text = _write(writer, [dict(message) for message in messages])
+        if not asked or asked[-1] in text:
+            return text
+        parts = [[{"type": "text", "text": message["content"]}] for message in messages]
+        pairs = zip(messages, parts, strict=True)
+        return _write(writer, [{**message, "content": content} for message, content in pairs])
+
+
+def _write(writer: Any, messages: list[dict[str, Any]]) -> str:
+    """Return what a chat template makes of messages; its own errors are ValueErrors."""
+    from jinja2 import TemplateError
+
+    answers = messages[-1]["role"] != "assistant"
+    try:
+        return str(
+            writer.apply_chat_template(messages, tokenize=False, add_generation_prompt=answers)
+        )
+    except TemplateError as reason:
+        raise ValueError(str(reason)) from reason
+
+
+def inner_tokenizer(tokenizer: Any) -> Any:
+    """Return the tokenizer, or that of a processor."""
+    inner = getattr(tokenizer, "tokenizer", tokenizer)
+    if isinstance(inner, type) or not hasattr(inner, "convert_ids_to_tokens"):
+        raise InputError(
+            "tokenizer: expected one of transformers, such as attnflow.models.load(folder)"
+            f".tokenizer, got {type(tokenizer).__name__}. Wrap one of the package tokenizers in "
+            "PreTrainedTokenizerFast(tokenizer_object=…)"
+        )
+    return inner

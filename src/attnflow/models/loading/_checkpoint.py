@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from attnflow._internal.display import first_names
 from attnflow._internal.files import parse_json
 from attnflow.errors import AttnflowError, InputError, MissingDependencyError
 
@@ -240,10 +241,9 @@ def checked_name(name_or_folder: object) -> str:
     if path.is_dir():
         if not (path / "config.json").is_file():
             inside = sorted(file.name for file in path.iterdir())
-            shown = ", ".join(inside[:8]) + (", …" if len(inside) > 8 else "")
             raise InputError(
-                f"expected config.json in the folder {name}, got {shown or 'no files'}. Pass a "
-                "folder that save_pretrained wrote"
+                f"expected config.json in the folder {name}, got "
+                f"{first_names(inside) or 'no files'}. Pass a folder that save_pretrained wrote"
             )
     elif isinstance(name_or_folder, os.PathLike) or _is_path(name):
         raise InputError(f"there is no folder {name!r}. Check the path")

@@ -9,6 +9,7 @@ from contextlib import redirect_stderr
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from attnflow._internal.display import first_names
 from attnflow.errors import InputError, MissingDependencyError
 from attnflow.models.loading._checkpoint import explain_loading
 
@@ -65,8 +66,8 @@ def load_gguf(path: Path) -> tuple[PreTrainedModel, Any]:
         model, report = auto.from_pretrained(path.parent, **settings, output_loading_info=True)
     if missing := sorted(report["missing_keys"]):
         raise InputError(
-            f"{path} lacks weights of {type(model).__name__}: {', '.join(missing[:3])}"
-            f"{f' and {len(missing) - 3} more' if len(missing) > 3 else ''}. They would be random"
+            f"{path} lacks weights of {type(model).__name__}: {first_names(missing, 3)}. "
+            "They would be random"
         )
     with explain_loading(str(path), "the tokenizer"):
         tokenizer = hf.AutoTokenizer.from_pretrained(path.parent, **settings)

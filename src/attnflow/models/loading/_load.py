@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from attnflow._internal import checks
+from attnflow._internal.display import first_names
 from attnflow._internal.optional import require
 from attnflow.errors import InputError, MissingDependencyError
 from attnflow.models.loading._checkpoint import (
@@ -195,8 +196,8 @@ def _model(
             return model, missing
     raise InputError(
         f"{checkpoint.name} lacks weights of {type(model).__name__}, or has them in another shape: "
-        f"{', '.join(missing[:3])}{f' and {len(missing) - 3} more' if len(missing) > 3 else ''}. "
-        "They would be random. Check that config.json and the weights are of the same model"
+        f"{first_names(missing, 3)}. They would be random. Check that config.json and the "
+        "weights are of the same model"
     )
 
 

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
 
 from attnflow.errors import InputError
-from attnflow.models.inputs import ModelInput, model_and_tokenizer
+from attnflow.models.inputs import TextInput, model_and_tokenizer
 from attnflow.models.scoring._passes import Logits
 from attnflow.models.scoring._single import SingleInput, single_inputs
 from attnflow.models.scoring._target import Classes, OneTarget, Target, targets_for
@@ -66,7 +66,7 @@ class Scorer:
         cls,
         model: nn.Module,
         tokenizer: Any,
-        text: ModelInput,
+        text: TextInput,
         score: object = "probability",
         target: Target = None,
         *,

@@ -12,11 +12,12 @@ from attnflow._internal import checks
 from attnflow.errors import InputError, UnsupportedModelError
 from attnflow.models.inputs import (
     Inputs,
-    ModelInput,
     Positions,
+    TextInput,
     forward_parameters,
     has_decoder,
     inner_tokenizer,
+    is_single,
     is_text,
     name_positions,
     prepare,
@@ -71,7 +72,7 @@ class SingleInput:
 def single_inputs(
     model: nn.Module,
     tokenizer: Any,
-    text: ModelInput,
+    text: TextInput,
     *,
     position: int | None = None,
     truncate: bool = False,
@@ -88,11 +89,11 @@ def single_inputs(
         for inputs in prepared
         for fields in split_batch(inputs)
     ]
-    return found, text.single if isinstance(text, Inputs) else is_text(text)
+    return found, is_single(text)
 
 
 def _prepared(
-    model: nn.Module, tokenizer: Any, text: ModelInput, *, truncate: bool
+    model: nn.Module, tokenizer: Any, text: TextInput, *, truncate: bool
 ) -> Iterator[Inputs]:
     if not isinstance(text, list) or is_text(text):
         yield prepare(model, tokenizer, text, truncate=truncate)
@@ -157,7 +158,7 @@ def _check_tokens(model: nn.Module, main: str, ids: Tensor) -> None:
         raise InputError(
             f"{main or 'the input'} of {type(model).__name__}: expected ids (batch, position) or "
             f"embeddings (batch, position, width), got {ids.dtype} of shape {tuple(ids.shape)}. "
-            "Importance is computed for tokens"
+            "Importance is computed for tokens; for an image, use attnflow.edges.gradient"
         )
 
 

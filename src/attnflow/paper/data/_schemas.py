@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from attnflow._internal.display import first_names
 from attnflow.errors import InputError
 
 # The position of the pronoun in a sentence, whatever the mask token of a model is.
@@ -115,5 +116,4 @@ def names_inside(folder: Path) -> str:
     if not folder.is_dir():
         return f"there is no folder {folder}. Check the path"
     names = sorted(path.name for path in folder.iterdir())
-    shown = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
-    return f"the folder has {shown or 'no files'}. Check the path"
+    return f"the folder has {first_names(names) or 'no files'}. Check the path"

@@ -7,6 +7,7 @@ EMNLP 2013, https://aclanthology.org/D13-1170; as in GLUE (Wang et al., 2018).
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
+from attnflow._internal.display import first_names
 from attnflow._internal.files import PathLike, as_path, check_is_folder, open_regular
 from attnflow.errors import InputError
 
@@ -80,10 +81,9 @@ def _find(folder: Path, part: str) -> Path:
             if (path := folder / inner / name).exists():
                 return path
     names = sorted(path.name for path in folder.iterdir())
-    shown = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
     raise InputError(
         f"expected {' or '.join(_FILES[part])} of SST-2 in the folder {folder}, got "
-        f"{shown or 'no files'}. Pass the folder of SST-2 as GLUE has it"
+        f"{first_names(names) or 'no files'}. Pass the folder of SST-2 as GLUE has it"
     )
 
 

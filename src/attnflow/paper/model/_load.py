@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from attnflow._internal.display import first_names
 from attnflow._internal.files import PathLike, as_path, check_is_folder, parse_json
 from attnflow._internal.optional import require
 from attnflow.errors import InputError
@@ -106,10 +107,10 @@ def _check_files(folder: Path) -> None:
     check_is_folder(folder)
     names = sorted(path.name for path in folder.iterdir())
     if missing := [name for name in (CONFIG, WORDS, WEIGHTS) if name not in names]:
-        shown = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
         raise InputError(
             f"the folder {folder} is not a verb-number model: it lacks {', '.join(missing)} and "
-            f"contains {shown or 'nothing'}. Pass a folder that attnflow train verb-number wrote"
+            f"contains {first_names(names) or 'nothing'}. Pass a folder that attnflow train "
+            "verb-number wrote"
         )
 
 

@@ -156,7 +156,8 @@ def restore(state: RunState[Any, Any], checkpoint: Checkpoint) -> None:
             for name, parameter in module.named_parameters():
                 _ = parameter.copy_(tensors[f"{part}.{name}"])
     for name, parameter in state.model.named_parameters():
-        state.optimizer.state[parameter] = {m: tensors[f"{m}.{name}"] for m in _MOMENTS}
+        if _has_moments(name, checkpoint):
+            state.optimizer.state[parameter] = {m: tensors[f"{m}.{name}"] for m in _MOMENTS}
     state.step, state.progress = checkpoint.step, checkpoint.progress
     state.history, state.rng_state = list(checkpoint.history), tensors.get(_RNG)
 
@@ -164,9 +165,12 @@ def restore(state: RunState[Any, Any], checkpoint: Checkpoint) -> None:
 def _check_tensors(state: RunState[Any, Any], checkpoint: Checkpoint) -> None:
     import torch
 
-    expected = {f"step.{name}": torch.zeros(()) for name, _ in state.model.named_parameters()}
-    for part in (*state.modules, "exp_avg", "exp_avg_sq"):
-        expected |= {f"{part}.{name}": p for name, p in state.model.named_parameters()}
+    expected: dict[str, Tensor] = {}
+    for name, parameter in state.model.named_parameters():
+        expected |= {f"{part}.{name}": parameter for part in state.modules}
+        if _has_moments(name, checkpoint):
+            expected |= {f"{moment}.{name}": parameter for moment in _MOMENTS}
+            expected[f"step.{name}"] = torch.zeros(())
     if _RNG in checkpoint.tensors:
         expected[_RNG] = torch.get_rng_state()
     types, found = (
@@ -179,6 +183,11 @@ def _check_tensors(state: RunState[Any, Any], checkpoint: Checkpoint) -> None:
                 f"{checkpoint.path} belongs to another architecture: expected {name} "
                 f"{types.get(name, 'missing')}, got {found.get(name, 'missing')}. {_RESTART}"
             )
+
+
+def _has_moments(name: str, checkpoint: Checkpoint) -> bool:
+    """Whether AdamW has a state for a parameter: one that never had a gradient has none."""
+    return any(f"{moment}.{name}" in checkpoint.tensors for moment in _MOMENTS)
 
 
 def digest(info: str, tensors: Mapping[str, Tensor]) -> str:

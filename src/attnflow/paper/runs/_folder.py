@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from attnflow._internal import run_folder
+from attnflow._internal.display import first_names
 from attnflow.errors import InputError
 
 CARD = "README.md"
@@ -24,10 +25,9 @@ def check_folder(folder: Path, files: Collection[str], *, inner: str | None = No
     if CHECKPOINT in names:
         names -= own
     if names:
-        shown = ", ".join(sorted(names)[:5]) + (", …" if len(names) > 5 else "")
         raise InputError(
             f"the folder {folder} is not empty and not a training run to resume: it contains "
-            f"{shown}. Choose a new or empty folder"
+            f"{first_names(sorted(names))}. Choose a new or empty folder"
         )
 
 
