@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, cast
 
 import typer
 
-from attnflow._internal.checks import MAX_THREADS
+from attnflow._internal.checks import MAX_STEPS, MAX_THREADS
 from attnflow._internal.columns import nan_to_none
 from attnflow._internal.display import first_names
 from attnflow._internal.settings import thaw_settings
@@ -23,6 +23,7 @@ from attnflow.cli._model_options import (
 from attnflow.cli._notes import print_note
 from attnflow.cli._options import number_or_name, positions, wrong
 from attnflow.edges import EDGES
+from attnflow.errors import InputError
 from attnflow.evaluate import EvaluationPlan, RunProgress, RunResult, Summary, run
 from attnflow.evaluate.corpus import PART_SIZE
 from attnflow.types import METHODS
@@ -110,7 +111,7 @@ def evaluate_command(
         typer.Option(help="How the gradient of a token becomes one number."),
     ] = "norm",
     steps: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Steps of integrated gradients.")
+        int, typer.Option(min=1, max=MAX_STEPS, metavar="N", help="Steps of integrated gradients.")
     ] = _DEFAULT.steps,
     k: Annotated[
         int, typer.Option("--k", min=1, metavar="N", help="Tokens that top_k compares.")
@@ -314,6 +315,8 @@ def _report(done: RunResult, *, as_json: bool) -> None:
         err=True,
     )
     typer.echo(json.dumps(_document(done)) if as_json else done.summary.text(), nl=as_json)
+    if done.summary.failed == done.summary.texts:
+        raise InputError(f"all texts failed, the first: {done.summary.errors[0][1]}")
 
 
 def _document(done: RunResult) -> dict[str, Any]:
