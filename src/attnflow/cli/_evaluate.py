@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, cast
 
 import typer
 
-from attnflow._internal.checks import MAX_THREADS
+from attnflow._internal.checks import MAX_STEPS, MAX_THREADS
 from attnflow.cli._evaluate_bar import evaluate_bar
 from attnflow.cli._evaluate_report import print_run
 from attnflow.cli._loading import SHIPPED, loaded_model
@@ -100,7 +100,7 @@ def evaluate_command(
         typer.Option(help="How the gradient of a token becomes one number."),
     ] = "norm",
     steps: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Steps of integrated gradients.")
+        int, typer.Option(min=1, max=MAX_STEPS, metavar="N", help="Steps of integrated gradients.")
     ] = _DEFAULT.steps,
     k: Annotated[
         int, typer.Option("--k", min=1, metavar="N", help="Tokens that top_k compares.")

@@ -9,11 +9,15 @@ from attnflow._internal.columns import nan_to_none
 from attnflow._internal.display import first_names
 from attnflow._internal.settings import thaw_settings
 from attnflow.cli._notes import print_note
+from attnflow.errors import InputError
 from attnflow.evaluate import RunResult
 
 
 def print_run(done: RunResult, *, as_json: bool) -> None:
-    """Print the summary, as text or JSON, and on stderr what the run wrote."""
+    """Print the summary, as text or JSON, and on stderr what the run wrote.
+
+    A run whose texts all failed is then an InputError.
+    """
     if done.damaged:
         names = first_names(done.damaged, 3)
         print_note(f"{len(done.damaged)} damaged files were computed again: {names}")
@@ -23,6 +27,8 @@ def print_run(done: RunResult, *, as_json: bool) -> None:
         err=True,
     )
     typer.echo(json.dumps(_document(done)) if as_json else done.summary.text(), nl=as_json)
+    if done.summary.failed == done.summary.texts:
+        raise InputError(f"all texts failed, the first: {done.summary.errors[0][1]}")
 
 
 def _document(done: RunResult) -> dict[str, Any]:
