@@ -16,10 +16,10 @@ from attnflow.view._static import static_file
 # Pixels until the page reports its height; chosen: six layers with toolbar and importance. In
 # notebooks that run no scripts of outputs the height stays, and the page scrolls.
 _HEIGHT = 1100
-# Hides the picture, because the page runs. Accepts messages of the page in this frame only, and
-# only a number; then asks for it.
+# Hides the picture before the frame, because the page runs.
+_HIDE = "this.previousElementSibling.style.display='none';"
+# Accepts messages of the page in this frame only, and only a number; then asks for it.
 _FIT = (
-    "this.previousElementSibling?.style.setProperty('display','none');"
     "window.addEventListener('message',({source,data})=>{if(source===this.contentWindow)"
     "this.style.height=`${Number(data)}px`});this.contentWindow.postMessage('','*')"
 )
@@ -75,21 +75,19 @@ class Frame:
         # Viewers that remove iframes, as GitHub does, leave the image; PNG output is not shown
         # where there is HTML. The page may run its script and save files, and cannot access the
         # notebook.
+        image, hide = "", ""
+        if self.picture is not None:
+            source = f"data:image/png;base64,{_base64(self.picture)}"
+            image, hide = f'<img alt="token attention" src="{source}">', _HIDE
         return (
-            f"{self._image()}"
-            f'<iframe srcdoc="{html.escape(self.page)}" '
+            f'{image}<iframe srcdoc="{html.escape(self.page)}" '
             'sandbox="allow-scripts allow-downloads" '
-            f'title="token attention" onload="{html.escape(_FIT)}" '
+            f'title="token attention" onload="{html.escape(hide + _FIT)}" '
             f'style="width:100%;height:{_HEIGHT}px;border:0"></iframe>'
         )
 
     def _repr_png_(self) -> bytes | None:
         return self.picture
-
-    def _image(self) -> str:
-        if self.picture is None:
-            return ""
-        return f'<img alt="token attention" src="data:image/png;base64,{_base64(self.picture)}">'
 
     def __repr__(self) -> str:
         return f"Frame({len(self.page)} characters of HTML)"
