@@ -18,6 +18,7 @@ from attnflow.models.capture import (
 )
 from attnflow.models.inputs import (
     Generate,
+    Inputs,
     ModelInput,
     Several,
     Single,
@@ -116,7 +117,8 @@ def attend(
     """
     if not isinstance(cast("object", heads), str) or heads not in ("all", "mean"):
         raise InputError(f"heads: expected 'all' or 'mean', got {heads!r}")
-    model, tokenizer = model_and_tokenizer(model, tokenizer)
+    if not isinstance(text, Inputs):  # these were prepared for a checked model
+        model, tokenizer = model_and_tokenizer(model, tokenizer)
     inputs = prepare(
         model, tokenizer, text, text_target=text_target, truncate=truncate, generate=generate
     )

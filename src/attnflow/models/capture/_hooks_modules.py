@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from attnflow.errors import UnsupportedModelError
@@ -32,8 +32,9 @@ def hook_modules(model: nn.Module, receive: Receive) -> Generator[None]:
         captured = True
         receive(call)
 
-    hooks = _hook_multihead(model, record), _hook_function(record)
-    with _hook_dropout(model, record) as rejected, hooks[0], hooks[1]:
+    modules = dict(model.named_modules())
+    hooks = _hook_multihead(modules, record), _hook_function(record)
+    with _hook_dropout(modules, record) as rejected, hooks[0], hooks[1]:
         yield
     if captured and rejected:
         raise UnsupportedModelError(
@@ -67,7 +68,7 @@ def _multihead_signature() -> inspect.Signature:
 
 
 @contextlib.contextmanager
-def _hook_multihead(model: nn.Module, receive: Receive) -> Generator[None]:
+def _hook_multihead(modules: Mapping[str, nn.Module], receive: Receive) -> Generator[None]:
     """Make each `nn.MultiheadAttention` compute its weights, hidden from its caller."""
     import torch
 
@@ -93,7 +94,7 @@ def _hook_multihead(model: nn.Module, receive: Receive) -> Generator[None]:
 
     with contextlib.ExitStack() as undo:
         undo.enter_context(_NO_FAST_PATH)
-        for name, module in model.named_modules():
+        for name, module in modules.items():
             if isinstance(module, torch.nn.MultiheadAttention):
                 before = module.register_forward_pre_hook(request_weights, with_kwargs=True)
                 _ = undo.callback(before.remove)
@@ -103,7 +104,7 @@ def _hook_multihead(model: nn.Module, receive: Receive) -> Generator[None]:
 
 
 @contextlib.contextmanager
-def _hook_dropout(model: nn.Module, receive: Receive) -> Generator[dict[str, None]]:
+def _hook_dropout(modules: Mapping[str, nn.Module], receive: Receive) -> Generator[dict[str, None]]:
     """Capture the input of each dropout with a name of attention dropout.
 
     Yields the modules whose dropout had an input of that shape, but never rows that sum to one.
@@ -114,7 +115,7 @@ def _hook_dropout(model: nn.Module, receive: Receive) -> Generator[dict[str, Non
     rejected: dict[str, None] = {}  # in the order of the pass
 
     with contextlib.ExitStack() as undo:
-        for name, module in model.named_modules():
+        for name, module in modules.items():
             path, _, last = name.rpartition(".")
             if last in DROPOUT_NAMES:
 
