@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from typing import TYPE_CHECKING, Any, cast
 
 from attnflow.errors import UnsupportedModelError
@@ -32,9 +32,8 @@ def hook_modules(model: nn.Module, receive: Receive) -> Generator[None]:
         captured = True
         receive(call)
 
-    modules = dict(model.named_modules())
-    hooks = _hook_multihead(modules, record), _hook_function(record)
-    with _hook_dropout(modules, record) as rejected, hooks[0], hooks[1]:
+    hooks = _hook_multihead(model, record), _hook_function(record)
+    with _hook_dropout(model, record) as rejected, hooks[0], hooks[1]:
         yield
     if captured and rejected:
         raise UnsupportedModelError(
@@ -68,7 +67,7 @@ def _multihead_signature() -> inspect.Signature:
 
 
 @contextlib.contextmanager
-def _hook_multihead(modules: Mapping[str, nn.Module], receive: Receive) -> Generator[None]:
+def _hook_multihead(model: nn.Module, receive: Receive) -> Generator[None]:
     """Make each `nn.MultiheadAttention` compute its weights, hidden from its caller."""
     import torch
 
@@ -94,7 +93,7 @@ def _hook_multihead(modules: Mapping[str, nn.Module], receive: Receive) -> Gener
 
     with contextlib.ExitStack() as undo:
         undo.enter_context(_NO_FAST_PATH)
-        for name, module in modules.items():
+        for name, module in model.named_modules():
             if isinstance(module, torch.nn.MultiheadAttention):
                 before = module.register_forward_pre_hook(request_weights, with_kwargs=True)
                 _ = undo.callback(before.remove)
@@ -104,7 +103,7 @@ def _hook_multihead(modules: Mapping[str, nn.Module], receive: Receive) -> Gener
 
 
 @contextlib.contextmanager
-def _hook_dropout(modules: Mapping[str, nn.Module], receive: Receive) -> Generator[dict[str, None]]:
+def _hook_dropout(model: nn.Module, receive: Receive) -> Generator[dict[str, None]]:
     """Capture the input of each dropout with a name of attention dropout.
 
     Yields the modules whose dropout had an input of that shape, but never rows that sum to one.
@@ -115,7 +114,7 @@ def _hook_dropout(modules: Mapping[str, nn.Module], receive: Receive) -> Generat
     rejected: dict[str, None] = {}  # in the order of the pass
 
     with contextlib.ExitStack() as undo:
-        for name, module in modules.items():
+        for name, module in model.named_modules():
             path, _, last = name.rpartition(".")
             if last in DROPOUT_NAMES:
 
