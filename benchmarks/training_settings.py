@@ -105,7 +105,7 @@ def _accuracy(model: Lstm, prefixes: list[tuple[list[int], int]]) -> float:
 
 def main() -> None:
     """Train the model of one setting."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     _ = parser.add_argument("setting", choices=SETTINGS)
     _ = parser.add_argument("--data", type=Path, required=True)
     _ = parser.add_argument("--out", type=Path, required=True)

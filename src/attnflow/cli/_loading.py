@@ -39,7 +39,7 @@ def _verb_number(folder: str | None, device: str | None) -> models.Loaded:
     check_device(device)
     loaded = paper.load(folder)
     if device is not None:
-        _ = loaded.model.to(cast("Any", device))
+        _ = cast("Any", loaded.model).to(device)
     return loaded
 
 

@@ -295,7 +295,7 @@ def _check_a_text(
     plain = "a " * words + (facts.mask_token or "")
     position = None if sample.position is None else 0
     texts = (sample, LabelledText(plain, sample.label, position))
-    [(_, found)] = engine.results(iter([Part(0, 0, texts)]), lambda *_: None)
+    [(_, found)] = engine.results(iter([Part(0, 0, texts)]), lambda _done, _total: None)
     if all(found.errors):
         raise InputError(str(found.errors[0]))
 
