@@ -15,7 +15,7 @@ from attnflow._internal.display import (
     printable,
     token_names,
 )
-from attnflow._internal.scale import BAR_TIMES, largest_other
+from attnflow._internal.scale import largest_other
 from attnflow.cli._table import align, text_width
 from attnflow.evaluate import Explanation
 
@@ -74,7 +74,7 @@ def _tokens(explanation: Explanation, unknown: dict[int, str]) -> list[str]:
         cells = [["", *names]]
         for name, values in columns.items():
             scored = name in explanation.scores
-            top = largest_other(values[None], own, BAR_TIMES) if scored else values.max()
+            top = largest_other(values[None], own) if scored else values.max()
             shown = _bars(values, bar, top, _ATTENTION if scored else _IMPORTANCE)
             for place in explanation.without if scored else ():
                 if values[place] == 0:  # the query itself keeps its residual connection
