@@ -360,6 +360,16 @@ def test_any_classifier_is_explained(run: Run, saved: Callable[[Any], Path]) -> 
     assert document["settings"]["layer"] == 2
 
 
+def test_a_model_without_a_head_is_an_error_that_names_commands_which_take_it(
+    run: Run, saved: Callable[[Any], Path]
+) -> None:
+    folder = saved(hf.BertModel(hf.BertConfig(**SMALL)))
+    result = run("explain", "a good film", "--model", folder)
+    assert result.exit_code == 1
+    assert "this model makes no prediction that could be explained; attnflow view" in result.stderr
+    assert "Use a model with a head" in result.stderr
+
+
 def test_a_language_model_is_read_where_it_answers(run: Run, saved: Callable[[Any], Path]) -> None:
     folder = saved(hf.BertForMaskedLM(hf.BertConfig(**SMALL)))
     masked = _document(run("explain", "a [MASK] film", "--model", folder, "--json"))

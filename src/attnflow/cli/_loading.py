@@ -9,7 +9,7 @@ from typing import Any
 from attnflow import models, paper
 from attnflow._internal import checks
 from attnflow.cli._progress import progress_bar
-from attnflow.errors import InputError
+from attnflow.errors import InputError, NoPredictionError
 
 # Name of the model that comes with attnflow.
 SHIPPED = "verb-number"
@@ -57,6 +57,18 @@ def loading(label: str, name: str | None = None) -> AbstractContextManager[check
     """Return the progress bar of a command that loads the model `name`, None for attnflow's."""
     line = _LOADING_LINE if name is not None else _LOADING
     return progress_bar(label, starting=_LOADING, starting_line=line, line_after=_LINE_AFTER)
+
+
+@contextmanager
+def explain_missing_head() -> Generator[None]:
+    """Name the commands that take a model without a head, in the error about its missing logits."""
+    try:
+        yield
+    except NoPredictionError as error:
+        raise NoPredictionError(
+            "this model makes no prediction that could be explained; attnflow view shows its "
+            f"attention, and attnflow attend writes it to a file. {error}"
+        ) from error
 
 
 @contextmanager
