@@ -20,6 +20,7 @@ from typer.testing import Result
 
 import attnflow as af
 from attnflow import edges, paper
+from attnflow.cli._explanation_table import _bars
 from attnflow.evaluate import explain
 from attnflow.importance import blank_out, input_gradient
 from attnflow.models import attend
@@ -194,6 +195,15 @@ def test_what_the_query_has_of_itself_does_not_decide_the_length_of_bars(run: Ru
     assert "█████>" in own
     first = [re.findall("[█▏▎▍▌▋▊▉]+", line.partition(" ")[2])[:1] for line in others]
     assert max(len(bars[0]) for bars in first if bars) == 6
+    line = "> longer than the scale, which ends at the largest other score"
+    assert lines.count(line) == 1
+    assert line not in run("explain", TEXT, "--methods", "rollout").stdout  # no bar is cut
+
+
+def test_a_bar_that_is_longer_by_rounding_is_not_cut() -> None:
+    one, other = _bars(np.array([0.5 * (1 + 1e-12), 0.5 * (1 + 1e-3)]), 6, 0.5, "blue")
+    assert ">" not in one
+    assert ">" in other
 
 
 def test_importance_is_of_the_given_target(run: Run) -> None:
