@@ -1,6 +1,7 @@
 """Loading of models for commands, with progress and error messages."""
 
 import importlib.util
+import os
 from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -54,8 +55,13 @@ def cached_folder(name: str, organisation: str, *, otherwise: str) -> str:
 
 
 def loading(label: str, name: str | None = None) -> AbstractContextManager[checks.Progress]:
-    """Return the progress bar of a command that loads the model `name`, None for attnflow's."""
-    line = _LOADING_LINE if name is not None else _LOADING
+    """Return the progress bar of a command that loads the model `name`, None for attnflow's.
+
+    Only an id of the hub may be downloaded: no folder, no file and not the model of attnflow.
+    """
+    # Unlike Path.exists, this is false for a name that is too long for a path.
+    local = name is None or name == SHIPPED or os.path.exists(name)  # noqa: PTH110
+    line = _LOADING if local else _LOADING_LINE
     return progress_bar(label, starting=_LOADING, starting_line=line, line_after=_LINE_AFTER)
 
 
