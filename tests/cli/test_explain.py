@@ -80,7 +80,9 @@ def test_the_numbers_are_those_of_the_library(run: Run) -> None:
 
 def test_edges_are_those_of_the_library(run: Run) -> None:
     result = run("explain", TEXT, "--edges", "norms")
-    assert "Layer 6, from 0 [CLS], edges norms" in result.stdout
+    line = "Layer 6, from 0 [CLS], edges norms"
+    assert f"{line} (raw has the residual connection in it)\n" in result.stdout
+    assert f"{line}\n" in run("explain", TEXT, "--edges", "norms", "--methods", "flow").stdout
     document = _document(run("explain", TEXT, "--edges", "norms", "--json"))
     assert document["settings"]["edges"] == "norms"
     shipped = paper.load()
@@ -97,9 +99,18 @@ def test_an_unknown_name_of_edges_is_an_error(run: Run) -> None:
     assert "got 'best'" in result.stderr
 
 
+def test_several_names_of_edges_are_an_error_that_names_commands_which_take_them(run: Run) -> None:
+    result = run("explain", TEXT, "--edges", "attention,norms")
+    assert result.exit_code == 2
+    shown = " ".join(result.stderr.replace("│", " ").split())
+    assert "expected one name, got 'attention,norms'; attnflow view and" in shown
+
+
 def test_a_note_says_that_effective_attention_equals_attention(run: Run) -> None:
     note = "note: effective attention equals attention here"
-    assert note in run("explain", TEXT, "--edges", "effective").stderr
+    shown = run("explain", TEXT, "--edges", "effective").stderr
+    assert note in shown
+    assert "only raw scores differ" in shown
     assert note not in run("explain", TEXT).stderr
     long = " ".join(["the key to the cabinets"] * 6)  # more tokens than a head has dimensions
     assert note not in run("explain", long, "--edges", "effective").stderr

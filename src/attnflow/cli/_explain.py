@@ -137,6 +137,11 @@ def _methods(text: str) -> tuple[Method, ...]:
 
 
 def _edges(name: str) -> Edges:
+    if "," in name:
+        raise wrong(
+            "--edges",
+            f"expected one name, got {name!r}; attnflow view and attnflow evaluate take several",
+        )
     if name not in EDGES:
         raise wrong("--edges", f"expected one of {', '.join(EDGES)}, got {name!r}")
     return name

@@ -48,6 +48,9 @@ def _prediction(explanation: Explanation) -> list[str]:
     about += f" against {names[other]}" if other else ""
     by = position_name(explanation.query, token_names(explanation.tokens))
     edges = "" if explanation.edges == "attention" else f", edges {explanation.edges}"
+    edges += (
+        " (raw has the residual connection in it)" if edges and "raw" in explanation.scores else ""
+    )
     without = explanation.without
     left_out = f", without {position_names(without, explanation.tokens)}" if without else ""
     left_out += ", corrected for the receptive field" if explanation.receptive_field else ""
