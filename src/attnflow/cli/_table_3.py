@@ -44,8 +44,8 @@ def table_3(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Folder of SST-2 as GLUE has it: dev.tsv, and test.tsv for --as-published. "
-            "Required.",
+            help="Folder of SST-2 as GLUE has it: dev.tsv, and for --as-published and --ablation "
+            "test.tsv or test_unlabelled.tsv. Required.",
         ),
     ] = None,
     samples: Annotated[
@@ -88,8 +88,8 @@ def table_3(
     if data is None:
         raise wrong(
             "--data",
-            "expected the folder of SST-2 with dev.tsv and test.tsv, which is part of GLUE "
-            "(https://gluebenchmark.com/tasks)",
+            "expected the folder of SST-2 with dev.tsv and test.tsv (or test_unlabelled.tsv), part "
+            "of GLUE (https://gluebenchmark.com/tasks)",
         )
     if ablation:
         texts = _texts(data, "dev", samples), _texts(data, "test", paper.AS_PUBLISHED_TEXTS)
