@@ -83,10 +83,18 @@ def test_without_a_terminal_a_line_reports_a_long_start(
 def test_only_a_model_of_the_hub_may_be_downloaded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_loading, "progress_bar", lambda _label, **settings: settings)
+    lines: list[str] = []
+
+    def note(_label: str, *, starting_line: str, **_: object) -> None:
+        lines.append(starting_line)
+
+    monkeypatch.setattr(_loading, "progress_bar", note)
     file = tmp_path / "model.gguf"
     file.touch()
     for name in (None, "verb-number", str(tmp_path), str(file)):
-        assert _loading.loading("explaining", name)["starting_line"] == "loading the model"
+        _ = _loading.loading("explaining", name)
+    assert lines == ["loading the model"] * 4
     for name in ("nobody/nothing", "n" * 5000):
-        assert "downloaded" in _loading.loading("explaining", name)["starting_line"]
+        _ = _loading.loading("explaining", name)
+    assert len(lines) == 6
+    assert all("downloaded if" in line for line in lines[4:])

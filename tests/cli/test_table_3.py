@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import Result
@@ -203,7 +204,8 @@ def test_a_model_of_two_layers_is_an_error(run: Run, small_base: Path, small_sst
 def test_a_model_without_a_head_is_an_error_that_names_commands_which_take_it(
     run: Run, small_sentiment: Loaded, small_sst2: Path, tmp_path: Path
 ) -> None:
-    small_sentiment.model.base_model.save_pretrained(tmp_path)
+    base: Any = small_sentiment.model.base_model
+    base.save_pretrained(tmp_path)
     small_sentiment.tokenizer.save_pretrained(tmp_path)
     result = run("reproduce", "table-3", "--model", tmp_path, "--data", small_sst2)
     assert result.exit_code == 1
