@@ -199,7 +199,9 @@ def test_the_table_says_what_blank_out_puts_in(run: Run) -> None:
     assert "Blank-out replaces each token by the mean embedding" in shown
 
 
-def test_what_the_query_has_of_itself_does_not_decide_the_length_of_bars(run: Run) -> None:
+def test_what_the_query_has_of_itself_does_not_decide_the_length_of_bars(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lines = run("explain", TEXT, "--layer", 1, "--methods", "rollout").stdout.splitlines()
     [own] = [line for line in lines if line.startswith("[CLS]")]
     others = [line for line in lines if line.startswith(tuple(TOKENS[1:]))]
@@ -209,6 +211,8 @@ def test_what_the_query_has_of_itself_does_not_decide_the_length_of_bars(run: Ru
     line = "> longer than the scale, which ends at the largest other score"
     assert lines.count(line) == 1
     assert line not in run("explain", TEXT, "--methods", "rollout").stdout  # no bar is cut
+    monkeypatch.setenv("COLUMNS", "60")  # the table fits, and that line does not
+    assert "█████>" in run("explain", TEXT, "--layer", 1, "--methods", "rollout").stdout
 
 
 def test_a_bar_that_is_longer_by_rounding_is_not_cut() -> None:

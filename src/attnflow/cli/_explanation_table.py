@@ -77,6 +77,7 @@ def _tokens(explanation: Explanation, unknown: dict[int, str]) -> list[str]:
     columns = explanation.columns()
     own = np.arange(len(names)) == explanation.query
     lines: list[str] = []
+    cut = False
     for bar in range(_BAR, -1, -1):
         cells, cut = [["", *names]], False
         for name, values in columns.items():
@@ -88,11 +89,11 @@ def _tokens(explanation: Explanation, unknown: dict[int, str]) -> list[str]:
                 if values[place] == 0:  # the query itself keeps its residual connection
                     shown[place] = "-"
             cells.append([_TITLES.get(name, name), *shown])
-        lines = [*align([*zip(*cells, strict=True)]), *([_CUT_LINE] * cut)]
+        lines = align([*zip(*cells, strict=True)])
         # `COLUMNS`, else the width of the terminal, else 80.
         if max(map(text_width, lines)) <= shutil.get_terminal_size().columns:
             break
-    return lines
+    return [*lines, *([_CUT_LINE] * cut)]
 
 
 def _bars(values: NDArray[np.float64], length: int, top: float, colour: str) -> list[str]:
