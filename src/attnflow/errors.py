@@ -21,6 +21,10 @@ class UnsupportedModelError(AttnflowError, ValueError):
     """The attention of this kind of model cannot be captured."""
 
 
+class NoPredictionError(UnsupportedModelError):
+    """The output of this model has no logits, as that of an encoder without a head."""
+
+
 class MissingDependencyError(AttnflowError, ImportError):
     """An optional package is not installed; the message says how to install it."""
 

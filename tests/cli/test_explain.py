@@ -20,6 +20,7 @@ from typer.testing import Result
 
 import attnflow as af
 from attnflow import edges, paper
+from attnflow.cli._explanation_table import _bars
 from attnflow.evaluate import explain
 from attnflow.importance import blank_out, input_gradient
 from attnflow.models import attend
@@ -79,7 +80,9 @@ def test_the_numbers_are_those_of_the_library(run: Run) -> None:
 
 def test_edges_are_those_of_the_library(run: Run) -> None:
     result = run("explain", TEXT, "--edges", "norms")
-    assert "Layer 6, from 0 [CLS], edges norms" in result.stdout
+    line = "Layer 6, from 0 [CLS], edges norms"
+    assert f"{line} (raw has the residual connection in it)\n" in result.stdout
+    assert f"{line}\n" in run("explain", TEXT, "--edges", "norms", "--methods", "flow").stdout
     document = _document(run("explain", TEXT, "--edges", "norms", "--json"))
     assert document["settings"]["edges"] == "norms"
     shipped = paper.load()
@@ -96,9 +99,18 @@ def test_an_unknown_name_of_edges_is_an_error(run: Run) -> None:
     assert "got 'best'" in result.stderr
 
 
+def test_several_names_of_edges_are_an_error_that_names_commands_which_take_them(run: Run) -> None:
+    result = run("explain", TEXT, "--edges", "attention,norms")
+    assert result.exit_code == 2
+    shown = " ".join(result.stderr.replace("│", " ").split())
+    assert "expected one name, got 'attention,norms'; attnflow view and" in shown
+
+
 def test_a_note_says_that_effective_attention_equals_attention(run: Run) -> None:
     note = "note: effective attention equals attention here"
-    assert note in run("explain", TEXT, "--edges", "effective").stderr
+    shown = run("explain", TEXT, "--edges", "effective").stderr
+    assert note in shown
+    assert "only raw scores differ" in shown
     assert note not in run("explain", TEXT).stderr
     long = " ".join(["the key to the cabinets"] * 6)  # more tokens than a head has dimensions
     assert note not in run("explain", long, "--edges", "effective").stderr
@@ -187,13 +199,26 @@ def test_the_table_says_what_blank_out_puts_in(run: Run) -> None:
     assert "Blank-out replaces each token by the mean embedding" in shown
 
 
-def test_what_the_query_has_of_itself_does_not_decide_the_length_of_bars(run: Run) -> None:
+def test_what_the_query_has_of_itself_does_not_decide_the_length_of_bars(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lines = run("explain", TEXT, "--layer", 1, "--methods", "rollout").stdout.splitlines()
     [own] = [line for line in lines if line.startswith("[CLS]")]
     others = [line for line in lines if line.startswith(tuple(TOKENS[1:]))]
     assert "█████>" in own
     first = [re.findall("[█▏▎▍▌▋▊▉]+", line.partition(" ")[2])[:1] for line in others]
     assert max(len(bars[0]) for bars in first if bars) == 6
+    line = "> longer than the scale, which ends at the largest other score"
+    assert lines.count(line) == 1
+    assert line not in run("explain", TEXT, "--methods", "rollout").stdout  # no bar is cut
+    monkeypatch.setenv("COLUMNS", "60")  # the table fits, and that line does not
+    assert "█████>" in run("explain", TEXT, "--layer", 1, "--methods", "rollout").stdout
+
+
+def test_a_bar_that_is_longer_by_rounding_is_not_cut() -> None:
+    one, other = _bars(np.array([0.5 * (1 + 1e-12), 0.5 * (1 + 1e-3)]), 6, 0.5, "blue")
+    assert ">" not in one
+    assert ">" in other
 
 
 def test_importance_is_of_the_given_target(run: Run) -> None:
@@ -358,6 +383,16 @@ def test_any_classifier_is_explained(run: Run, saved: Callable[[Any], Path]) -> 
     assert set(document["prediction"]["probabilities"]) == {"bad", "good"}
     assert document["tokens"] == ["a", "good", "film"]
     assert document["settings"]["layer"] == 2
+
+
+def test_a_model_without_a_head_is_an_error_that_names_commands_which_take_it(
+    run: Run, saved: Callable[[Any], Path]
+) -> None:
+    folder = saved(hf.BertModel(hf.BertConfig(**SMALL)))
+    result = run("explain", "a good film", "--model", folder)
+    assert result.exit_code == 1
+    assert "this model makes no prediction that could be explained; attnflow view" in result.stderr
+    assert "Use a model with a head" in result.stderr
 
 
 def test_a_language_model_is_read_where_it_answers(run: Run, saved: Callable[[Any], Path]) -> None:

@@ -52,6 +52,11 @@ def test_help_mentions_only_options_that_the_command_has(run: Run, command: str)
     assert set(re.findall(r"--[a-z][a-z-]+", shown)) <= {*options, "--help"}
 
 
+@pytest.mark.parametrize("command", ["attend", "evaluate", "explain", "serve", "view"])
+def test_help_says_that_a_model_may_be_a_gguf_file(run: Run, command: str) -> None:
+    assert "GGUF file" in " ".join(run(command, "--help").stdout.split())
+
+
 def test_the_help_on_out_names_everything_in_the_file(run: Run) -> None:
     shown = " ".join(run("compute", "--help").stdout.split())
     result = af.TokenAttention(np.ones((1, 1, 1)), ["a"], [1], [0], "raw")

@@ -2,8 +2,11 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+
+from attnflow.cli import _loading
 
 OnTerminal = Callable[..., str]
 # The bar or the line comes from a timer. `wait_shown` returns when it has come, and `wait_timer`
@@ -75,3 +78,23 @@ def test_without_a_terminal_a_line_reports_a_long_start(
     assert result.stderr.count("\n") == bool(written)
     assert result.stderr.startswith(written)
     assert result.stdout == ""
+
+
+def test_only_a_model_of_the_hub_may_be_downloaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines: list[str] = []
+
+    def note(_label: str, *, starting_line: str, **_: object) -> None:
+        lines.append(starting_line)
+
+    monkeypatch.setattr(_loading, "progress_bar", note)
+    file = tmp_path / "model.gguf"
+    file.touch()
+    for name in (None, "verb-number", str(tmp_path), str(file)):
+        _ = _loading.loading("explaining", name)
+    assert lines == ["loading the model"] * 4
+    for name in ("nobody/nothing", "n" * 5000):
+        _ = _loading.loading("explaining", name)
+    assert len(lines) == 6
+    assert all("downloaded if" in line for line in lines[4:])

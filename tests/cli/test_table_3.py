@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import Result
@@ -198,6 +199,17 @@ def test_a_model_of_two_layers_is_an_error(run: Run, small_base: Path, small_sst
     result = run("reproduce", "table-3", "--model", small_base, "--data", small_sst2)
     assert result.exit_code == 1
     assert "BertModel has 2 layers" in result.stderr
+
+
+def test_a_model_without_a_head_is_an_error_that_names_commands_which_take_it(
+    run: Run, small_sentiment: Loaded, small_sst2: Path, tmp_path: Path
+) -> None:
+    base: Any = small_sentiment.model.base_model
+    base.save_pretrained(tmp_path)
+    small_sentiment.tokenizer.save_pretrained(tmp_path)
+    result = run("reproduce", "table-3", "--model", tmp_path, "--data", small_sst2)
+    assert result.exit_code == 1
+    assert "this model makes no prediction that could be explained; attnflow view" in result.stderr
 
 
 def test_without_data_the_command_says_what_is_expected(run: Run, folder: Path) -> None:

@@ -161,6 +161,14 @@ def test_make_demo_explains_a_sentence(tmp_path: Path) -> None:
         assert word in result.stdout
 
 
+@pytest.mark.parametrize("target", ["demo", "test"])
+def test_make_says_that_it_installs_before_it_does(tmp_path: Path, target: str) -> None:
+    shown = _make("--dry-run", target, f"VENV={tmp_path / 'new'}").stdout
+    before, found, _ = shown.partition("(some minutes)")
+    assert found
+    assert "pip --disable" not in before
+
+
 def test_the_readmes_make_targets_exist() -> None:
     targets = set(re.findall(r"\bmake (\w+)", README))
     assert {"demo", "test"} <= targets

@@ -37,7 +37,8 @@ def attend(
     model: Annotated[
         str,
         typer.Argument(
-            metavar="MODEL", help="Folder of a Hugging Face model, or the id of one on the hub."
+            metavar="MODEL",
+            help="Folder of a Hugging Face model, a GGUF file, or the id of a model on the hub.",
         ),
     ],
     text: Text = None,

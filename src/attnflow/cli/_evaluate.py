@@ -26,7 +26,7 @@ def evaluate_command(
         typer.Argument(
             metavar="MODEL",
             help="verb-number for the model that comes with attnflow; else the folder of a Hugging "
-            "Face model, or the id of one on the hub.",
+            "Face model, a GGUF file, or the id of a model on the hub.",
         ),
     ],
     data: Annotated[

@@ -7,7 +7,13 @@ import typer
 
 from attnflow.cli import _model_options as options
 from attnflow.cli._explanation_table import explanation_table
-from attnflow.cli._loading import SHIPPED, explain_memory_errors, loaded_model, loading
+from attnflow.cli._loading import (
+    SHIPPED,
+    explain_memory_errors,
+    explain_missing_head,
+    loaded_model,
+    loading,
+)
 from attnflow.cli._notes import (
     print_edges_note,
     print_note,
@@ -76,7 +82,11 @@ def explain_command(
     chosen, weights = _methods(methods), _edges(edges)
     given = one_text(text, file)
     load_settings = {"allow_pickle": allow_pickle, "remote_code": remote_code, "device": device}
-    with loading("explaining", model) as progress, explain_memory_errors("a shorter text"):
+    with (
+        loading("explaining", model) as progress,
+        explain_memory_errors("a shorter text"),
+        explain_missing_head(),
+    ):
         loaded = loaded_model(model, load_settings)
         explanation = explain(
             loaded.model,
@@ -127,6 +137,11 @@ def _methods(text: str) -> tuple[Method, ...]:
 
 
 def _edges(name: str) -> Edges:
+    if "," in name:
+        raise wrong(
+            "--edges",
+            f"expected one name, got {name!r}; attnflow view and attnflow evaluate take several",
+        )
     if name not in EDGES:
         raise wrong("--edges", f"expected one of {', '.join(EDGES)}, got {name!r}")
     return name

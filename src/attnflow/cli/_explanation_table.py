@@ -15,12 +15,15 @@ from attnflow._internal.display import (
     printable,
     token_names,
 )
-from attnflow._internal.scale import BAR_TIMES, largest_other
+from attnflow._internal.scale import largest_other
 from attnflow.cli._table import align, text_width
 from attnflow.evaluate import Explanation
 
 _BAR = 6  # characters, where there is room; chosen so that five columns fit 80
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
+_ROUNDING = 1e-6  # of equal scores; chosen: far less than a bar can show
+_CUT = ">"  # the end of a bar that is longer than the scale
+_CUT_LINE = f"{_CUT} longer than the scale, which ends at the largest other score"
 _TITLES = {"blank_out": "blank-out", "input_gradient": "input gradient"}
 # Two colours that differ for colour-blind readers too, and no meaning in colour alone.
 _ATTENTION, _IMPORTANCE = "blue", "yellow"
@@ -45,6 +48,9 @@ def _prediction(explanation: Explanation) -> list[str]:
     about += f" against {names[other]}" if other else ""
     by = position_name(explanation.query, token_names(explanation.tokens))
     edges = "" if explanation.edges == "attention" else f", edges {explanation.edges}"
+    edges += (
+        " (raw has the residual connection in it)" if edges and "raw" in explanation.scores else ""
+    )
     without = explanation.without
     left_out = f", without {position_names(without, explanation.tokens)}" if without else ""
     left_out += ", corrected for the receptive field" if explanation.receptive_field else ""
@@ -61,7 +67,8 @@ def _prediction(explanation: Explanation) -> list[str]:
 def _tokens(explanation: Explanation, unknown: dict[int, str]) -> list[str]:
     """Return a line for each token, with bars as long as the terminal has room for.
 
-    Names and numbers are never cut: without bars, lines may be longer than the terminal is wide.
+    Names and numbers are never cut: without bars, lines may be longer than the terminal is wide. A
+    last line says what the end of a bar that was cut means.
     """
     names = [
         f"{name} ({printable(unknown[place])})" if place in unknown else name
@@ -70,11 +77,13 @@ def _tokens(explanation: Explanation, unknown: dict[int, str]) -> list[str]:
     columns = explanation.columns()
     own = np.arange(len(names)) == explanation.query
     lines: list[str] = []
+    cut = False
     for bar in range(_BAR, -1, -1):
-        cells = [["", *names]]
+        cells, cut = [["", *names]], False
         for name, values in columns.items():
             scored = name in explanation.scores
-            top = largest_other(values[None], own, BAR_TIMES) if scored else values.max()
+            top = largest_other(values[None], own) if scored else values.max()
+            cut |= bar > 0 and bool(_exceeds(values, top).any())
             shown = _bars(values, bar, top, _ATTENTION if scored else _IMPORTANCE)
             for place in explanation.without if scored else ():
                 if values[place] == 0:  # the query itself keeps its residual connection
@@ -84,7 +93,7 @@ def _tokens(explanation: Explanation, unknown: dict[int, str]) -> list[str]:
         # `COLUMNS`, else the width of the terminal, else 80.
         if max(map(text_width, lines)) <= shutil.get_terminal_size().columns:
             break
-    return lines
+    return [*lines, *([_CUT_LINE] * cut)]
 
 
 def _bars(values: NDArray[np.float64], length: int, top: float, colour: str) -> list[str]:
@@ -93,14 +102,19 @@ def _bars(values: NDArray[np.float64], length: int, top: float, colour: str) -> 
     The longest is `top`; the bar of a larger number ends in an arrow.
     """
     cells: list[str] = []
-    for value in values.tolist():
+    for value, cut in zip(values.tolist(), _exceeds(values, top).tolist(), strict=True):
         share = min(1.0, value / max(top, np.finfo(float).tiny))
         full, eighths = divmod(round(share * length * 8), 8)
         bar = "█" * full + _EIGHTHS[eighths].strip()
-        bar = bar[:-1] + ">" if value > top and length else bar
+        bar = bar[:-1] + _CUT if cut and length else bar
         cell = f"{format_number(value)} {typer.style(bar, fg=colour) if bar else ''}"
         cells.append((cell + " " * (length - len(bar))) if length else format_number(value))
     return cells
+
+
+def _exceeds(values: NDArray[np.float64], top: float) -> NDArray[np.bool_]:
+    """Return which values are larger than the end of the scale, by more than rounding."""
+    return values > top * (1 + _ROUNDING)
 
 
 def _correlations(explanation: Explanation) -> list[str]:

@@ -1,6 +1,7 @@
 """Loading of models for commands, with progress and error messages."""
 
 import importlib.util
+import os
 from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any, cast
 from attnflow import models, paper
 from attnflow._internal import checks
 from attnflow.cli._progress import progress_bar
-from attnflow.errors import InputError
+from attnflow.errors import InputError, NoPredictionError
 from attnflow.models.loading import check_device
 
 # Name of the model that comes with attnflow.
@@ -63,9 +64,26 @@ def cached_folder(name: str, organisation: str, *, otherwise: str) -> str:
 
 
 def loading(label: str, name: str | None = None) -> AbstractContextManager[checks.Progress]:
-    """Return the progress bar of a command that loads the model `name`, None for attnflow's."""
-    line = _LOADING_LINE if name is not None else _LOADING
+    """Return the progress bar of a command that loads the model `name`, None for attnflow's.
+
+    Only an id of the hub may be downloaded: no folder, no file and not the model of attnflow.
+    """
+    # Unlike Path.exists, this is false for a name that is too long for a path.
+    local = name is None or name == SHIPPED or os.path.exists(name)  # noqa: PTH110
+    line = _LOADING if local else _LOADING_LINE
     return progress_bar(label, starting=_LOADING, starting_line=line, line_after=_LINE_AFTER)
+
+
+@contextmanager
+def explain_missing_head() -> Generator[None]:
+    """Name the commands that take a model without a head, in the error about its missing logits."""
+    try:
+        yield
+    except NoPredictionError as error:
+        raise NoPredictionError(
+            "this model makes no prediction that could be explained; attnflow view shows its "
+            f"attention, and attnflow attend writes it to a file. {error}"
+        ) from error
 
 
 @contextmanager

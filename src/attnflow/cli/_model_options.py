@@ -22,8 +22,8 @@ Model: TypeAlias = Annotated[
     str | None,
     typer.Option(
         metavar="MODEL",
-        help="Folder of a Hugging Face model, or the id of one on the hub.  [default: the paper's "
-        "verb-number model, which comes with attnflow]",
+        help="Folder of a Hugging Face model, a GGUF file, or the id of a model on the hub.  "
+        "[default: the paper's verb-number model, which comes with attnflow]",
     ),
 ]
 AllowPickle: TypeAlias = Annotated[

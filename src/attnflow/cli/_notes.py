@@ -66,5 +66,6 @@ def print_edges_note(graphs: Mapping[Any, object]) -> None:
     if isinstance(graph, AttentionGraph) and graph.settings.get("equals_attention"):
         print_note(
             "effective attention equals attention here, as it does for texts with no more tokens "
-            "than a head has dimensions"
+            "than a head has dimensions; only raw scores differ, as those of attention are without "
+            "the residual connection"
         )

@@ -173,7 +173,8 @@ def _time_line(by_model: list[list[LayerTable]], total: float) -> str:
     for tables in by_model:  # the tables of one model have one computation
         seconds.update(cast("Any", tables[0].settings["seconds"]))
     parts = ", ".join(f"{name.replace('_', ' ')} {part:.1f} s" for name, part in seconds.items())
-    return f"{total:.1f} s: {parts}; the rest is loading"
+    # A thread scores a batch while the next goes through the model: parts may sum to more.
+    return f"{total:.1f} s with loading: {parts}; some of it side by side"
 
 
 def _heading(title: str, table: LayerTable, description: str) -> str:

@@ -24,9 +24,9 @@ def serve_command(
         list[str] | None,
         typer.Argument(
             metavar="MODEL",
-            help="Folder of a Hugging Face classifier or language model, or the id of one on the "
-            "hub; NAME=MODEL has it shown as NAME.  [default: verb-number, the paper's model, "
-            "which comes with attnflow]",
+            help="Folder or GGUF file of a Hugging Face classifier or language model, or the id of "
+            "one on the hub; NAME=MODEL has it shown as NAME.  [default: verb-number, the paper's "
+            "model, which comes with attnflow]",
         ),
     ] = None,
     *,

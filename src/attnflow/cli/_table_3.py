@@ -10,7 +10,7 @@ import typer
 from attnflow import models, paper
 from attnflow._internal.columns import nan_to_none
 from attnflow._internal.display import format_number, markdown_table
-from attnflow.cli._loading import cached_folder, loading
+from attnflow.cli._loading import cached_folder, explain_missing_head, loading
 from attnflow.cli._model_options import Json
 from attnflow.cli._options import wrong
 from attnflow.cli._reproduce_table import CORRELATIONS, REDUCTIONS, Out, check_out, table_document
@@ -44,8 +44,8 @@ def table_3(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Folder of SST-2 as GLUE has it: dev.tsv, and test.tsv for --as-published. "
-            "Required.",
+            help="Folder of SST-2 as GLUE has it: dev.tsv, and for --as-published and --ablation "
+            "test.tsv or test_unlabelled.tsv. Required.",
         ),
     ] = None,
     samples: Annotated[
@@ -88,12 +88,12 @@ def table_3(
     if data is None:
         raise wrong(
             "--data",
-            "expected the folder of SST-2 with dev.tsv and test.tsv, which is part of GLUE "
-            "(https://gluebenchmark.com/tasks)",
+            "expected the folder of SST-2 with dev.tsv and test.tsv (or test_unlabelled.tsv), part "
+            "of GLUE (https://gluebenchmark.com/tasks)",
         )
     if ablation:
         texts = _texts(data, "dev", samples), _texts(data, "test", paper.AS_PUBLISHED_TEXTS)
-        with loading("sentences", model) as progress:
+        with loading("sentences", model) as progress, explain_missing_head():
             loaded = _load(model)
             tables = paper.table_3_ablation(
                 loaded.model, loaded.tokenizer, *texts, progress=progress
@@ -105,7 +105,7 @@ def table_3(
     reviews = paper.read_sst2(data, split)
     reviews = reviews[: samples or (paper.AS_PUBLISHED_TEXTS if as_published else None)]
     settings = paper.TABLE_3_AS_PUBLISHED if as_published else paper.Table3Settings()
-    with loading("sentences", model) as progress:
+    with loading("sentences", model) as progress, explain_missing_head():
         loaded = _load(model)
         texts = [review.text for review in reviews]
         table = paper.table_3(loaded.model, loaded.tokenizer, texts, settings, progress=progress)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from attnflow._internal import checks
 from attnflow._internal.display import position_name, token_names
-from attnflow._internal.scale import BAR_TIMES, largest_other
+from attnflow._internal.scale import largest_other
 from attnflow.errors import InputError
 from attnflow.plot import _axes
 from attnflow.plot._cells import Tokens, check_tokens
@@ -229,7 +229,7 @@ def _top(values: NDArray[np.float64], own: Sequence[NDArray[np.bool_] | None]) -
     rows = zip(values, own, strict=True)
     return (
         max(
-            float(np.abs(row).max()) if mask is None else largest_other(row[None], mask, BAR_TIMES)
+            float(np.abs(row).max()) if mask is None else largest_other(row[None], mask)
             for row, mask in rows
         )
         or 1.0

@@ -54,8 +54,8 @@ def heatmap(
     vmax
         Upper end of the colour scale. By default the largest score but for two: what the query has
         of itself through the residual connection, and up to three attention sinks: tokens whose
-        median over the layers is more than twice that of all others. The colour bar has an arrow if
-        scores exceed the scale.
+        median over the layers is more than five times that of all others. The colour bar has an
+        arrow if scores exceed the scale.
     colorbar
         Whether to draw a colour bar. Its label is "attention" (raw), "share" (rollout), "flow", or
         "share of flow" after `normalized`.

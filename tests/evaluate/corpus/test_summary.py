@@ -211,6 +211,26 @@ def test_several_edge_weights_are_one_table_with_layers_across(tmp_path: Path) -
     assert r"norms, raw & 0.50* & 0.60 & [0.60, 0.60] \\" in found.latex()
 
 
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        (CELLS, {"Mean ± standard deviation"}),
+        (NORMS, {"Mean ± standard deviation", "Raw scores"}),
+        ((*CELLS, *NORMS), {"With several edge weights", "Raw scores"}),
+        (
+            (*CELLS, *NORMS, RANDOM),
+            {"Mean ± standard deviation", "With several edge weights", "Raw scores"},
+        ),
+    ],
+)
+def test_only_the_tables_that_are_shown_are_explained(
+    tmp_path: Path, cells: tuple[Cell, ...], expected: set[str]
+) -> None:
+    text = _summary(tmp_path, np.full((3, len(cells)), 0.5), cells=cells).text()
+    legends = ("Mean ± standard deviation", "With several edge weights", "Raw scores")
+    assert {legend for legend in legends if legend in text} == expected
+
+
 def test_a_star_is_explained_with_one_edge_weight_too(tmp_path: Path) -> None:
     values = np.full((3, 4), [0.1, 0.2, 0.3, 0.9])
     for name in ("defined", "undefined"):

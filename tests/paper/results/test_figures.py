@@ -63,6 +63,17 @@ def test_figure_3_is_rollout_above_flow(shipped: models.Loaded) -> None:
         assert np.allclose(below.images[0].get_array(), flow.scores[:, 0])
 
 
+def test_colours_of_figure_3_tell_the_words_with_the_largest_scores_apart(
+    shipped: models.Loaded,
+) -> None:
+    panels = _panels(paper.figure_3(shipped.model, shipped.tokenizer))
+    assert len(panels) == 6
+    for ax in panels:
+        (image,) = ax.images
+        others = np.asarray(image.get_array())[:, 1:]  # 0 is CLS itself
+        assert image.get_clim()[1] == pytest.approx(others.max())
+
+
 @pytest.mark.parametrize(
     ("number", "differences"),
     [

@@ -11,6 +11,7 @@ import transformers
 from scipy.stats import spearmanr
 
 from attnflow import InputError, UnsupportedModelError
+from attnflow.errors import NoPredictionError
 from attnflow.importance import input_gradient
 from attnflow.models import Loaded, attend
 from attnflow.paper import (
@@ -19,6 +20,7 @@ from attnflow.paper import (
     table_3,
     table_3_ablation,
 )
+from attnflow.paper.results import _table_3
 from attnflow.paper.results._embedded_twice import embedded_twice
 from close_results import assert_close
 from flow_peers import igraph_in_floats
@@ -213,7 +215,14 @@ def test_a_model_that_is_no_classifier_of_two_classes_is_an_error(small_sentimen
     three = hf.BertForSequenceClassification(hf.BertConfig(**sizes, num_labels=3)).eval()
     with pytest.raises(InputError, match="BertForSequenceClassification has 3 classes"):
         _ = table_3(three, small_sentiment.tokenizer, TEXTS)
-    with pytest.raises(UnsupportedModelError, match="expected an output with logits"):
+
+
+def test_a_model_without_a_head_is_an_error_before_any_attention_is_computed(
+    small_sentiment: Loaded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_table_3, "measure", lambda *_, **__: pytest.fail("too late"))
+    sizes = _SIZES | {"vocab_size": 21, "num_hidden_layers": 6}
+    with pytest.raises(NoPredictionError, match="expected an output with logits"):
         _ = table_3(hf.BertModel(hf.BertConfig(**sizes)), small_sentiment.tokenizer, TEXTS)
 
 

@@ -34,9 +34,10 @@ _LATEX = {char: f"\\{char}" for char in "&%$#_{}"} | {
     "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
 }  # fmt: skip
 _LEGEND = "Mean ± standard deviation over texts [95 % bootstrap interval of the mean]."
-_GRID_LEGEND = (
-    "In tables with several edge weights: means over texts. Raw scores of attention are without "
-    "the residual connection; those of other edges are rows of the graph, with it."
+_GRID_LEGEND = "With several edge weights: means over texts [95 % bootstrap interval of the mean]."
+_RAW_LEGEND = (
+    "Raw scores of attention are without the residual connection; those of other edges are rows of "
+    "the graph, with it."
 )
 _STAR = "*"
 _STAR_LEGEND = (
@@ -163,15 +164,27 @@ def _document(
             parts.append(table([["baseline", "mean"], *rows]))
         if best := _best_line(group):
             parts.append(about(best))
-    parts.append(about(_LEGEND))
-    if any(len(group.edges) > 1 for group in found):
-        parts.append(about(_GRID_LEGEND))
+    parts += [about(line) for line in _legends(found)]
     if any(_STAR in part for part in parts[1:]):  # the first has names, which may have stars
         parts.append(about(_STAR_LEGEND))
     parts += [
         about(f"text_id {number} failed: {printable(error)}") for number, error in summary.errors
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _legends(found: Sequence[Group]) -> list[str]:
+    """Return what explains the tables that are shown, and no others."""
+    shown = {
+        _LEGEND: any(len(group.edges) == 1 or group.baselines for group in found),
+        _GRID_LEGEND: any(len(group.edges) > 1 for group in found),
+        _RAW_LEGEND: any(
+            edges != "attention" and "raw" in group.methods(edges)
+            for group in found
+            for edges in group.edges
+        ),
+    }
+    return [line for line, is_shown in shown.items() if is_shown]
 
 
 def _by_layer(group: Group) -> _Rows:

@@ -7,7 +7,7 @@ from collections.abc import Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from attnflow._internal import checks
-from attnflow.errors import InputError, UnsupportedModelError
+from attnflow.errors import InputError, NoPredictionError, UnsupportedModelError
 from attnflow.models.capture import evaluation_mode, explain_failure, force_eager
 from attnflow.models.inputs import accepts, is_pretrained
 from attnflow.models.scoring._single import SingleInput
@@ -97,7 +97,7 @@ def _logits_of(model: nn.Module, output: Any) -> Tensor:
             found = cast("tuple[Any, ...]", output)[0]
     if not isinstance(found, torch.Tensor) or not found.is_floating_point():
         got = list(output) if isinstance(output, Mapping) else type(output).__name__
-        raise UnsupportedModelError(
+        raise NoPredictionError(
             f"{type(model).__name__}: expected an output with logits, got {got}. Use a model with "
             "a head, such as AutoModelForSequenceClassification or AutoModelForCausalLM loads"
         )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from attnflow.errors import InputError
 from attnflow.evaluate import EvaluationPlan, LayerTable, measure
+from attnflow.importance import predict
 from attnflow.models.inputs import layer_count
 from attnflow.paper.results._embedded_twice import embedded_twice
 from attnflow.paper.results._published import TABLE_3_LAYERS
@@ -118,6 +119,8 @@ def table_3(
     """
     settings = settings or Table3Settings()
     _check_classifier(model, layers)
+    if texts:  # a model without logits is an error before any attention is computed
+        _ = predict(model, tokenizer, texts[0])
     if settings.embedded_twice:
         model = embedded_twice(model)
     found = measure(
