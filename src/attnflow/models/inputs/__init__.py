@@ -41,6 +41,6 @@ __all__ = [
     "SeveralTexts", "Single", "TextInput", "TokenizedText", "accepts", "batch_texts",
     "check_vocabulary", "checked_model", "count_tokens", "device_of", "forward_parameters",
     "has_decoder", "inner_tokenizer", "is_decoder", "is_pretrained", "is_single", "is_text",
-    "layer_count", "model_and_tokenizer", "name_example", "name_positions", "prepare", "takes_padding",
-    "token_limit", "token_names", "tokenize_text", "weight_count",
+    "layer_count", "model_and_tokenizer", "name_example", "name_positions", "prepare",
+    "takes_padding", "token_limit", "token_names", "tokenize_text", "weight_count",
 ]  # fmt: skip
