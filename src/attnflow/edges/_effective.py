@@ -15,8 +15,7 @@ from attnflow.edges._capture import capture_blocks
 from attnflow.edges._graph import RoleMatrix, clip, graph_of_roles, normalize
 from attnflow.edges._inputs import BlockSettings, one_or_all
 from attnflow.edges._layout import BlockLayout, known_layout
-from attnflow.edges._memory import Sizes
-from attnflow.models.capture import Call, Role, capture_attention
+from attnflow.models.capture import Call, Role, Sizes, capture_attention
 from attnflow.models.inputs import Inputs, ModelInput, Several, Single
 from attnflow.types import AttentionGraph
 

@@ -10,10 +10,9 @@ from attnflow._internal import checks
 from attnflow.edges._calls import check_one
 from attnflow.edges._graph import RoleMatrix, graph_of_roles
 from attnflow.edges._inputs import one_or_all
-from attnflow.edges._memory import Sizes
 from attnflow.edges._target import TargetSettings, target_logit, target_scorer
 from attnflow.errors import UnsupportedModelError
-from attnflow.models.capture import Call, Role, capture_attention
+from attnflow.models.capture import Call, Role, Sizes, capture_attention
 from attnflow.models.inputs import Inputs, ModelInput, Several, Single
 from attnflow.models.scoring import OneTarget, evaluation, read_output
 from attnflow.types import AttentionGraph
