@@ -83,7 +83,7 @@ def check_memory(
             raise InputError(
                 f"{name} needs about {needed / 2**30:,.1f} GiB of memory for {nodes:,} "
                 f"positions, and {available / 2**30:,.1f} GiB are available. Memory grows with the "
-                f"square of the length: use a shorter input, {instead}or "
+                f"square of the length: use {instead}a shorter input, or "
                 "attnflow.models.rollout_segments, which rolls out attention without storing it"
             )
 
