@@ -9,7 +9,7 @@ import typer
 
 from attnflow._internal.checks import MAX_THREADS
 from attnflow._internal.columns import nan_to_none
-from attnflow._internal.display import first_names
+from attnflow._internal.display import count_texts, first_names
 from attnflow._internal.settings import thaw_settings
 from attnflow.cli._evaluate_bar import evaluate_bar
 from attnflow.cli._loading import SHIPPED, loaded_model
@@ -274,7 +274,10 @@ def evaluate_command(
                 on_progress=report,
             )
     except KeyboardInterrupt as interrupt:
-        state = f"{last[0].written:,} of {last[0].total:,} texts are done" if last else "not begun"
+        state = "not begun"
+        if last:
+            are = "is" if last[0].total == 1 else "are"
+            state = f"{last[0].written:,} of {count_texts(last[0].total)} {are} done"
         raise KeyboardInterrupt(
             f"interrupted; {state}. The same command resumes the run"
         ) from interrupt
