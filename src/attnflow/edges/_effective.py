@@ -14,7 +14,7 @@ from attnflow.edges._calls import check_one, values_of, wide
 from attnflow.edges._capture import capture_blocks
 from attnflow.edges._graph import RoleMatrix, clip, graph_of_roles, normalize
 from attnflow.edges._inputs import BlockSettings, one_or_all
-from attnflow.edges._layout import BlockLayout, known_layout
+from attnflow.edges._layout import BlockLayout, known_layout, layout_of
 from attnflow.models.capture import Call, Role, Sizes, capture_attention, not_finite
 from attnflow.models.inputs import Inputs, ModelInput, Several, Single
 from attnflow.types import AttentionGraph
@@ -99,7 +99,8 @@ def effective(
     residual = checks.as_float(residual, "residual")
 
     def compute(model: nn.Module, inputs: Inputs) -> AttentionGraph:
-        found = _capture(model, inputs, layout or known_layout(model))
+        chosen = known_layout(model) if layout is None else layout_of(model, layout)
+        found = _capture(model, inputs, chosen)
         equal = all(np.abs(item.effective - item.attention).max() < _SAME for item in found)
         matrices, clipped = clip([item.effective for item in found])
         rows = [
