@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow.dataset
@@ -407,7 +407,7 @@ def test_a_folder_is_loaded_on_the_gpus_of_workers(monkeypatch: pytest.MonkeyPat
         (None, "NoneType"),
         (3, "int"),
         (torch.nn.Linear(1, 1), "Linear"),
-        (Loaded(torch.nn.Linear(1, 1), None), "Loaded"),
+        (Loaded(cast("Any", torch.nn.Linear(1, 1)), None), "Loaded"),
         (lambda: (torch.nn.Linear(1, 1), None), "one that returns tuple"),
     ],
 )
