@@ -12,6 +12,7 @@ from fastapi.testclient import TestClient
 
 from attnflow.models import Loaded
 from attnflow.view.app._cache import Cache
+from attnflow.view.app._jobs import Job
 from waiting import until
 
 Client = Callable[..., TestClient]
@@ -228,3 +229,21 @@ def test_work_is_not_in_the_thread_that_answers(served: Any, gated: Any) -> None
     assert httpx2.get(f"{server.address}/").status_code == 200
     gated.gate.set()
     thread.join()
+
+
+def test_only_a_stream_is_woken_at_every_step(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    woken: list[Job] = []
+    wake = Job.wake
+
+    def counted(job: Job) -> None:
+        woken.append(job)
+        wake(job)
+
+    monkeypatch.setattr(Job, "wake", counted)
+    app = client(cache=0)
+    assert app.post("/api/explain", json={"text": TEXT}).status_code == 200
+    assert len(woken) == 1  # when the work begins
+    assert app.post("/api/explain/stream", json={"text": TEXT}).status_code == 200
+    assert len(woken) > 3

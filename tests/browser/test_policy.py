@@ -7,6 +7,7 @@ import pytest
 
 from attnflow.types import random_attention
 from attnflow.view import to_html
+from attnflow.view._picture import picture
 from attnflow.view._widget import Frame
 
 
@@ -62,6 +63,23 @@ def test_the_frame_of_a_notebook_is_as_high_as_the_page(
         content.get_by_text("Table", exact=True).click()
         content.locator(".help", has_text="Select layer").wait_for()
         _fits(page, at)
+    page.close()
+
+
+def test_the_picture_is_hidden_where_the_page_runs(
+    browser: Any, attention: Any, tmp_path: Path
+) -> None:
+    drawn = picture(attention, {})
+    file = tmp_path / "notebook.html"
+    shown = Frame(to_html(attention), drawn)._repr_html_()
+    other = Frame(to_html(attention))._repr_html_()  # has none, and hides nothing
+    _ = file.write_text(f"<!doctype html>{shown}{other}", encoding="utf-8")
+    page = browser.new_page()
+    page.goto(file.as_uri())
+    for at in range(2):
+        page.frame_locator("iframe").nth(at).locator("section.panel svg").first.wait_for()
+    page.locator("img").wait_for(state="hidden")
+    assert page.locator("iframe").nth(0).is_visible()
     page.close()
 
 

@@ -52,6 +52,27 @@ def test_the_defaults_are_those_of_the_plan(run: Run, data: Path, tmp_path: Path
     assert len(table) == 6 * 18
 
 
+def test_a_run_whose_texts_all_failed_ends_with_an_error(run: Run, tmp_path: Path) -> None:
+    data = tmp_path / "blank.txt"
+    _ = data.write_text(" \n \n", encoding="utf-8")
+    result = run("evaluate", "verb-number", data, "--out", tmp_path / "run", *QUICK)
+    assert result.exit_code == 1
+    assert "all texts failed, the first:" in result.stderr
+    assert (tmp_path / "run" / "summary.txt").exists()
+
+
+@pytest.mark.parametrize(
+    "command", [("evaluate", "verb-number"), ("explain", "--model", "verb-number")]
+)
+def test_a_device_that_cannot_be_used_is_an_error(
+    run: Run, data: Path, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    rest = (data, "--out", tmp_path / "run") if command[0] == "evaluate" else ("the key",)
+    result = run(*command, *rest, "--device", "nonsense")
+    assert result.exit_code == 1
+    assert "the device 'nonsense' cannot be used" in result.stderr
+
+
 def test_every_setting_of_the_plan_is_an_option(run: Run, tmp_path: Path) -> None:
     data = tmp_path / "texts.csv"
     rows = [f'"{text}",plural,1' for text in TEXTS]

@@ -17,6 +17,7 @@ Progress: TypeAlias = Callable[[int, int], None]
 _KEPT = (np.dtype(np.float32), np.dtype(np.float64))
 # Chosen: above the cores of any machine. What is larger is a typing error, and crashes torch.
 MAX_THREADS = 1024
+MAX_STEPS = 1000  # of integrated gradients. Chosen: more change nothing, and take memory
 
 
 def as_floats(value: object, name: str) -> Floats:

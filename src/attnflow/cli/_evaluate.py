@@ -1,29 +1,20 @@
 """`attnflow evaluate`: metrics of a model over the texts of a data file, in a run that resumes."""
 
 import functools
-import json
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
 import typer
 
-from attnflow._internal.checks import MAX_THREADS
-from attnflow._internal.columns import nan_to_none
-from attnflow._internal.display import count_texts, first_names
-from attnflow._internal.settings import thaw_settings
+from attnflow._internal.checks import MAX_STEPS, MAX_THREADS
+from attnflow._internal.display import count_texts
 from attnflow.cli._evaluate_bar import evaluate_bar
+from attnflow.cli._evaluate_report import print_run
 from attnflow.cli._loading import SHIPPED, loaded_model
-from attnflow.cli._model_options import (
-    AllowPickle,
-    Device,
-    Json,
-    RemoteCode,
-    Truncate,
-)
-from attnflow.cli._notes import print_note
+from attnflow.cli._model_options import AllowPickle, Device, Json, RemoteCode, Truncate
 from attnflow.cli._options import number_or_name, positions, wrong
 from attnflow.edges import EDGES
-from attnflow.evaluate import EvaluationPlan, RunProgress, RunResult, Summary, run
+from attnflow.evaluate import EvaluationPlan, RunProgress, run
 from attnflow.evaluate.corpus import PART_SIZE
 from attnflow.types import METHODS
 
@@ -110,7 +101,7 @@ def evaluate_command(
         typer.Option(help="How the gradient of a token becomes one number."),
     ] = "norm",
     steps: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Steps of integrated gradients.")
+        int, typer.Option(min=1, max=MAX_STEPS, metavar="N", help="Steps of integrated gradients.")
     ] = _DEFAULT.steps,
     k: Annotated[
         int, typer.Option("--k", min=1, metavar="N", help="Tokens that top_k compares.")
@@ -281,7 +272,7 @@ def evaluate_command(
         raise KeyboardInterrupt(
             f"interrupted; {state}. The same command resumes the run"
         ) from interrupt
-    _report(done, as_json=as_json)
+    print_run(done, as_json=as_json)
 
 
 def _names(text: str) -> Any:
@@ -305,38 +296,3 @@ def _numbers(text: str, option: str) -> tuple[float, ...]:
 def _model_name(model: str) -> str:
     """Return the name of a folder without those above it, or an id as it is."""
     return Path(model).absolute().name if Path(model).is_dir() else model
-
-
-def _report(done: RunResult, *, as_json: bool) -> None:
-    if done.damaged:
-        names = first_names(done.damaged, 3)
-        print_note(f"{len(done.damaged)} damaged files were computed again: {names}")
-    typer.echo(
-        f"wrote {done.folder}: results (parts: {done.parts}, of earlier runs: {done.resumed}), "
-        f"run.json and {', '.join(path.name for path in done.summaries)}",
-        err=True,
-    )
-    typer.echo(json.dumps(_document(done)) if as_json else done.summary.text(), nl=as_json)
-
-
-def _document(done: RunResult) -> dict[str, Any]:
-    summary: Summary = done.summary
-    return {
-        "out": str(done.folder),
-        "texts": summary.texts,
-        "failed": summary.failed,
-        "errors": [{"text_id": number, "error": error} for number, error in summary.errors],
-        "parts": done.parts,
-        "resumed": done.resumed,
-        "damaged": list(done.damaged),
-        "cells": [
-            {
-                **item.cell._asdict(),
-                **dict(zip(("mean", "std", "low", "high"), nan_to_none(item[1:5]), strict=True)),
-                "defined": item.defined,
-                "undefined": item.undefined,
-            }
-            for item in summary.cells
-        ],
-        "settings": thaw_settings(summary.settings),
-    }

@@ -4,12 +4,13 @@ import importlib.util
 from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from attnflow import models, paper
 from attnflow._internal import checks
 from attnflow.cli._progress import progress_bar
 from attnflow.errors import InputError
+from attnflow.models.loading import check_device
 
 # Name of the model that comes with attnflow.
 SHIPPED = "verb-number"
@@ -22,15 +23,23 @@ _LINE_AFTER = 20.0
 def loaded_model(name: str | None, settings: dict[str, Any]) -> models.Loaded:
     """Return a model with a tokenizer; None is the model that comes with attnflow."""
     if name is None or (name == SHIPPED and not Path(name).exists()):
-        return paper.load()
+        return _verb_number(None, settings.get("device"))
     if paper.is_verb_number(Path(name)):
-        return paper.load(name)
+        return _verb_number(name, settings.get("device"))
     loaded = models.load(name, **settings)
     if loaded.tokenizer is None:
         raise InputError(
             f"expected a model with a tokenizer, got {name}. For images and audio use "
             "attnflow.models.attend in Python, with the output of the model's processor"
         )
+    return loaded
+
+
+def _verb_number(folder: str | None, device: str | None) -> models.Loaded:
+    check_device(device)
+    loaded = paper.load(folder)
+    if device is not None:
+        _ = cast("Any", loaded.model).to(device)
     return loaded
 
 

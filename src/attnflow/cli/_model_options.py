@@ -81,6 +81,13 @@ BatchSize: TypeAlias = Annotated[
         "tokens, fewer for a large model]",
     ),
 ]
+Bf16: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--bf16",
+        help="Compute matrix products in bfloat16: faster where the processor supports it.",
+    ),
+]
 Threads: TypeAlias = Annotated[
     int | None,
     typer.Option(

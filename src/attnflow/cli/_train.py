@@ -11,7 +11,7 @@ from attnflow._internal.checks import MAX_THREADS
 from attnflow._internal.display import format_number
 from attnflow.cli._data import Data, read_splits
 from attnflow.cli._exit_codes import Command
-from attnflow.cli._model_options import Json, needs
+from attnflow.cli._model_options import Bf16, Json, needs
 from attnflow.cli._notes import print_note
 from attnflow.cli._options import wrong
 from attnflow.cli._train_bar import resume_hint, train_bar
@@ -86,13 +86,7 @@ def verb_number(
             f"{ACCURATE_RECIPE.epochs}; without --data: {SMALL_RECIPE.epochs}]",
         ),
     ] = None,
-    bf16: Annotated[
-        bool,
-        typer.Option(
-            "--bf16",
-            help="Compute matrix products in bfloat16: faster where the processor supports it.",
-        ),
-    ] = False,
+    bf16: Bf16 = False,
     threads: Annotated[
         int,
         typer.Option(

@@ -8,7 +8,7 @@ import typer
 
 from attnflow._internal.checks import MAX_THREADS
 from attnflow._internal.display import format_number
-from attnflow.cli._model_options import Json
+from attnflow.cli._model_options import Bf16, Json
 from attnflow.cli._train_bar import resume_hint, train_bar
 from attnflow.paper import SentimentRecipe, read_sst2, train_sentiment
 from attnflow.paper.training import MAX_SEED
@@ -37,13 +37,7 @@ def sst2(
     epochs: Annotated[
         int, typer.Option(min=1, metavar="N", help="Number of epochs.")
     ] = SentimentRecipe().epochs,
-    bf16: Annotated[
-        bool,
-        typer.Option(
-            "--bf16",
-            help="Compute matrix products in bfloat16: faster where the processor supports it.",
-        ),
-    ] = False,
+    bf16: Bf16 = False,
     threads: Annotated[
         int | None,
         typer.Option(

@@ -11,11 +11,18 @@ from attnflow._internal.sinks import Sinks, sinks_to_remove
 from attnflow.edges import Edges, check_edges, edge_graph
 from attnflow.errors import InputError, UnsupportedModelError
 from attnflow.evaluate._explanation import Explanation
-from attnflow.evaluate._threads import one_thread_if_small
-from attnflow.importance import importance_with_prediction
+from attnflow.evaluate._threads import is_small, one_thread_if_small
+from attnflow.importance import attend_recorded, importance_with_prediction
 from attnflow.methods import flow, raw, rollout
 from attnflow.models import attend
-from attnflow.models.inputs import Chat, Pair, is_text, model_and_tokenizer, prepare
+from attnflow.models.inputs import (
+    Chat,
+    Pair,
+    is_pretrained,
+    is_text,
+    model_and_tokenizer,
+    prepare,
+)
 from attnflow.types import METHODS, Attention, AttentionGraph, Method, TokenAttention
 
 if TYPE_CHECKING:
@@ -87,9 +94,10 @@ def explain(
     Notes
     -----
     The text is tokenised once. Forward passes: one for attention; `n + 1` rows for `blank_out` of n
-    tokens, in batches, which give the prediction too; one with gradients; and, the first time for a
-    model, one with gradients for `input_gradient` to choose the sum or the norm. A model of fewer
-    than ten million weights runs in one thread of torch.
+    tokens, in batches, which give the prediction too; one with gradients, which is that for
+    attention if a model that is not of transformers has fewer than ten million weights; and, the
+    first time for a model, one with gradients for `input_gradient` to choose the sum or the norm. A
+    model of fewer than ten million weights runs in one thread of torch.
 
     Examples
     --------
@@ -110,7 +118,10 @@ def explain(
     model, tokenizer = model_and_tokenizer(model, tokenizer)
     inputs = prepare(model, tokenizer, text, truncate=truncate)
     with one_thread_if_small(model):
-        attention = attend(model, tokenizer, cast("Any", inputs))
+        recorded = attend_recorded(model, inputs) if _is_small_plain(model) else None
+        attention = (
+            recorded.attention if recorded else attend(model, tokenizer, cast("Any", inputs))
+        )
     if not isinstance(attention, Attention):
         raise UnsupportedModelError(
             f"{type(model).__name__} is an encoder-decoder, and explain takes models with one "
@@ -151,6 +162,7 @@ def explain(
             replace=replace,
             batch_size=batch_size,
             progress=lambda done, _total: report(1 + done),
+            recorded=recorded,
         )
     if query is None:
         read = last if attention.causal else 0
@@ -167,6 +179,14 @@ def explain(
         scores[method] = compute[method]()
         report(done)
     return Explanation(inputs.sources[0].text, prediction, scores, importance, attention, graphs)
+
+
+def _is_small_plain(model: nn.Module) -> bool:
+    """Whether attention and gradient are taken from one pass, which costs memory.
+
+    Attention of transformers may take several passes, and its fused kernels save memory.
+    """
+    return is_small(model) and not any(is_pretrained(module) for module in model.modules())
 
 
 def _computations(

@@ -14,7 +14,7 @@ from attnflow._internal.files import PathLike
 from attnflow._internal.html_table import html_table
 from attnflow._internal.settings import thaw_settings
 from attnflow.edges import Edges
-from attnflow.evaluate._spearman import spearman
+from attnflow.evaluate._spearman import rank_correlation
 from attnflow.importance import Prediction
 from attnflow.types import Attention, AttentionGraph, Importance, Method, TokenAttention
 
@@ -85,10 +85,12 @@ class Explanation:
 
     def correlations(self) -> dict[str, dict[str, float]]:
         """Return Spearman's rank correlation by importance and method; NaN if undefined."""
-        rows = [result.scores[0, 0] for result in self.scores.values()]
+        rows = np.stack([result.scores[0, 0] for result in self.scores.values()])
+        values = np.stack([result.values for result in self.importance.values()])
+        found = rank_correlation(np.broadcast_to(rows, (len(values), *rows.shape)), values)
         return {
-            name: dict(zip(self.scores, spearman(rows, result.values).tolist(), strict=True))
-            for name, result in self.importance.items()
+            name: dict(zip(self.scores, row, strict=True))
+            for name, row in zip(self.importance, found.tolist(), strict=True)
         }
 
     @property

@@ -186,7 +186,7 @@ class EvaluationPlan(Record):
             replace=_replace(replace),
             score=None if score is None else _names([score], get_args(Score), "score")[0],
             reduce=_names([reduce], get_args(Reduce), "reduce")[0],
-            steps=checks.as_int(steps, "steps", least=1),
+            steps=checks.as_int(steps, "steps", least=1, most=checks.MAX_STEPS),
             k=checks.as_int(k, "k", least=1),
             bins=check_bins(bins),
             special=None if special is None else checks.as_bool(special, "special"),

@@ -23,7 +23,7 @@ def thread_count(model: nn.Module, threads: int | None) -> int:
 
     if threads is not None:
         return threads
-    return 1 if _is_small(model) else torch.get_num_threads()
+    return 1 if is_small(model) else torch.get_num_threads()
 
 
 class _OneThread:
@@ -55,9 +55,10 @@ _ONE_THREAD = _OneThread()
 @contextlib.contextmanager
 def one_thread_if_small(model: nn.Module) -> Generator[None]:
     """Run a small model in one thread: others wait for it busily, which a busy machine slows."""
-    with _ONE_THREAD if _is_small(model) else contextlib.nullcontext():
+    with _ONE_THREAD if is_small(model) else contextlib.nullcontext():
         yield
 
 
-def _is_small(model: nn.Module) -> bool:
+def is_small(model: nn.Module) -> bool:
+    """Whether a model has fewer than ten million weights."""
     return weight_count(model) < _SMALL_MODEL

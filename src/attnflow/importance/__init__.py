@@ -12,6 +12,10 @@ from attnflow.importance._prediction import Prediction
 from attnflow.types import Importance
 
 # For `attnflow.evaluate`, not for users.
+from attnflow.importance._recorded import (  # isort: skip
+    RecordedPass as RecordedPass,
+    attend_recorded as attend_recorded,
+)
 from attnflow.importance._with_prediction import (  # isort: skip
     importance_with_prediction as importance_with_prediction,
 )

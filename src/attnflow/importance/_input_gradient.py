@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnflow.importance._embeddings import Leaf, changed_embeddings, gradient
+from attnflow.importance._recorded import RecordedPass
 from attnflow.importance._reduce import check_reduce, choose_reduce, reduced
 from attnflow.importance._settings import InputGradientSettings, Reduce
 from attnflow.models.inputs import OneText, SeveralTexts, TextInput
@@ -21,6 +22,7 @@ from attnflow.models.scoring import (
     batches,
     evaluation,
     read_logits,
+    read_output,
 )
 from attnflow.types import Importance
 
@@ -113,9 +115,17 @@ def input_gradient(
 
 
 def input_gradient_of(
-    scorer: Scorer, reduce: Reduce | None, *, signed: bool = False, batch_size: int | None = None
+    scorer: Scorer,
+    reduce: Reduce | None,
+    *,
+    signed: bool = False,
+    batch_size: int | None = None,
+    recorded: RecordedPass | None = None,
 ) -> list[Importance]:
-    """Return `input_gradient` of the inputs of a scorer."""
+    """Return `input_gradient` of the inputs of a scorer.
+
+    `recorded` is the pass over the only input, if there was one.
+    """
     model, inputs = scorer.model, scorer.inputs
     rows = [Variant(number) for number in range(len(inputs))]
     targets: dict[int, TargetScore] = {}
@@ -123,8 +133,12 @@ def input_gradient_of(
     with evaluation(model, gradients=True):
         for numbers, fields in batches(model, inputs, rows, batch_size=batch_size, gradients=True):
             leaf, own = Leaf(), [inputs[number] for number in numbers]
-            with changed_embeddings(model, fields, own[0].main, leaf) as changed:
-                logits = read_logits(model, changed, own)
+            if recorded is not None:
+                leaf = recorded.leaf
+                logits = read_output(model, recorded.output, recorded.fields, own)
+            else:
+                with changed_embeddings(model, fields, own[0].main, leaf) as changed:
+                    logits = read_logits(model, changed, own)
             found = scorer.target_scores(logits, numbers)
             slopes = gradient(model, scorer.scores(logits.values, found), leaf)
             per_token = reduced(slopes, leaf.embeddings.detach(), reduce)

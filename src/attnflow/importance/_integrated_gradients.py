@@ -71,7 +71,7 @@ def integrated_gradients(
         "zero" for embeddings of zeros, as its authors take for text; or "pad", "mask", "unk" or an
         id for this token at every position. Embeddings of positions are not part of it.
     steps
-        Points of the Gauss–Legendre rule that approximates the integral.
+        Points of the Gauss–Legendre rule that approximates the integral, at most 1000.
     batch_size
         How many points make a batch, by default as for `input_gradient`; it changes results by
         rounding only.
@@ -96,7 +96,7 @@ def integrated_gradients(
     >>> i.values.round(6), i.settings["input_score"]
     (array([4., 4.]), 8.0)
     """
-    steps = checks.as_int(steps, "steps", least=1)
+    steps = checks.as_int(steps, "steps", least=1, most=checks.MAX_STEPS)
     scorer = Scorer.of(
         model, tokenizer, text, score, target, against=against, position=position, truncate=truncate
     )

@@ -13,6 +13,7 @@ from attnflow.importance._blank_out import blank_out_of
 from attnflow.importance._input_gradient import input_gradient_of
 from attnflow.importance._predict import most_probable, predictions
 from attnflow.importance._prediction import Prediction
+from attnflow.importance._recorded import RecordedPass
 from attnflow.importance._settings import Replace
 from attnflow.models.inputs import Inputs
 from attnflow.models.scoring import Logits, OneTarget, Scorer, independent_classes
@@ -33,13 +34,15 @@ def importance_with_prediction(
     replace: Replace | None = None,
     batch_size: int | None = None,
     progress: Progress | None = None,
+    recorded: RecordedPass | None = None,
 ) -> tuple[Prediction, dict[str, Importance]]:
     """Return `predict`, and `blank_out` and `input_gradient` by name, of one prepared text.
 
     For `attnflow.explain`. The prediction comes from the passes of `blank_out`. The gradient is of
     the difference of two classes, or of the probability if classes are independent. With `against`
     both are of the difference of two logits. `progress` is called with (steps done, steps in
-    total): a step for each token and one for the gradient.
+    total): a step for each token and one for the gradient. The gradient is that of `recorded`, a
+    pass over the text, if there was one.
     """
     contrast = against is not None
     scorer = Scorer.of(
@@ -68,6 +71,6 @@ def importance_with_prediction(
     if not contrast:
         score = "probability" if independent_classes(scorer.model) else "difference"
         scorer = dataclasses.replace(scorer, score=score)
-    [gradient] = input_gradient_of(scorer, reduce=None)
+    [gradient] = input_gradient_of(scorer, reduce=None, recorded=recorded)
     report(steps, steps)
     return found[0], {"blank_out": blanked, "input_gradient": gradient}

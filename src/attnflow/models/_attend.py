@@ -123,17 +123,28 @@ def attend(
     """
     if not isinstance(cast("object", heads), str) or heads not in ("all", "mean"):
         raise InputError(f"heads: expected 'all' or 'mean', got {heads!r}")
-    model, tokenizer = model_and_tokenizer(model, tokenizer)
+    if not isinstance(text, Inputs):  # these were prepared for a checked model
+        model, tokenizer = model_and_tokenizer(model, tokenizer)
     inputs = prepare(
         model, tokenizer, text, text_target=text_target, truncate=truncate, generate=generate
     )
-    averaged = heads == "mean"
+    found, _ = attend_inputs(model, inputs, averaged=heads == "mean")
+    return found
+
+
+def attend_inputs(
+    model: nn.Module, inputs: Inputs, *, averaged: bool = False, gradients: bool = False
+) -> tuple[AnyAttention | list[AnyAttention], Any]:
+    """Return `attend` for inputs that are prepared, and the output of the pass.
+
+    With `gradients`, autograd records the pass, which must be outside inference mode.
+    """
     _check_memory(model, inputs, averaged=averaged)
     collector = Collector(inputs, averaged=averaged, expected=layer_count(model) or 1)
-    capture_attention(model, inputs.forward, collector.receive)
+    output = capture_attention(model, inputs.forward, collector.receive, gradients=gradients)
     examples = range(len(collector.inputs.sources))
     found = [_result(model, collector, example, averaged=averaged) for example in examples]
-    return found[0] if inputs.single else found
+    return (found[0] if inputs.single else found), output
 
 
 def _check_memory(model: nn.Module, inputs: Inputs, *, averaged: bool) -> None:

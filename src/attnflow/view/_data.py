@@ -31,6 +31,7 @@ With attention or a graph the page computes raw attention and rollout itself. An
 {type, shape, scale, data}: base64 of little-endian numbers, "u2" for integer / 65535 · scale.
 """
 
+import functools
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from typing import Any, Literal, TypedDict, cast
@@ -211,6 +212,7 @@ def _attention(attention: Attention, *, heads: str | None) -> dict[str, Any]:
     return {"mean": mean, "heads": every_head, "n_heads": n_heads, "residual": _residual()}
 
 
+@functools.cache
 def _residual() -> float:
     """Return the default residual of graphs."""
     return cast("float", Attention([[[[1.0]]]]).graph().settings["residual"])

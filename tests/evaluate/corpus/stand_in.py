@@ -40,7 +40,7 @@ class StandIn:
     calls: int = 0
 
     def start(self) -> WorkerFacts:
-        return WorkerFacts(self.digest, {"attnflow": "0.0.0"}, 1, self.device, self.labels)
+        return WorkerFacts(self.digest, {"attnflow": "0.0.0"}, 1, self.device, self.labels, None)
 
     def measure(self, texts: Sequence[LabelledText], _progress: Any = None) -> PartValues:
         self.calls += 1

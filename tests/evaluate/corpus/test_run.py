@@ -88,7 +88,7 @@ def test_every_file_of_results_has_the_settings(complete: Path) -> None:
 
 def test_the_name_of_a_file_has_its_checksum(complete: Path) -> None:
     for number, file in enumerate(sorted((complete / "results").iterdir())):
-        checksum = hashlib.sha256(file.read_bytes()).hexdigest()[:16]
+        checksum = hashlib.sha256(number.to_bytes(8, "big") + file.read_bytes()).hexdigest()[:16]
         assert file.name == f"part-{number:08}-{checksum}.parquet"
 
 
@@ -131,6 +131,15 @@ def test_a_damaged_part_is_measured_again(complete: Path, data: Path) -> None:
     done = run_stand_in(data, complete, worker)
     assert done.damaged == (files[1].name, files[3].name)
     assert (done.resumed, worker.calls) == (N_PARTS - 2, 2)
+    assert contents(complete) == before
+
+
+def test_a_file_that_was_copied_to_another_part_is_damaged(complete: Path, data: Path) -> None:
+    before = contents(complete)
+    files = sorted((complete / "results").iterdir())
+    copied = files[0].with_name(files[0].name.replace("part-00000000", "part-00000001"))
+    _ = copied.write_bytes(files[0].read_bytes())
+    assert run_stand_in(data, complete).damaged == (copied.name,)
     assert contents(complete) == before
 
 

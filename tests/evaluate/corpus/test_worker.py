@@ -10,6 +10,7 @@ import pyarrow.dataset
 import pytest
 import torch
 from stand_in import contents
+from transformers import BertConfig, BertModel
 
 from attnflow import paper
 from attnflow.errors import InputError, MissingDependencyError
@@ -144,6 +145,35 @@ def test_a_layer_that_the_model_does_not_have_is_an_error(
 ) -> None:
     with pytest.raises(InputError, match="layers must be 1 to 6, got 7"):
         _ = run(lambda: loaded, data, tmp_path / "run", plan=EvaluationPlan(layers=(7,)))
+
+
+def test_what_fails_for_every_text_is_an_error_before_anything_is_written(
+    loaded: Loaded, data: Path, tmp_path: Path
+) -> None:
+    plan = EvaluationPlan(importance=("blank_out",), replace=999_999)
+    with pytest.raises(InputError, match="999999"):
+        _ = run(lambda: loaded, data, tmp_path / "run", plan=plan)
+    assert not (tmp_path / "run" / "run.json").exists()
+
+
+def test_a_model_without_a_head_is_an_error_before_anything_is_written(
+    loaded: Loaded, data: Path, tmp_path: Path
+) -> None:
+    config = BertConfig(
+        vocab_size=len(loaded.tokenizer), hidden_size=8, num_hidden_layers=2,
+        num_attention_heads=2, intermediate_size=8,
+    )  # fmt: skip
+    headless = Loaded(BertModel(config).eval(), loaded.tokenizer)
+    with pytest.raises(InputError, match="expected an output with logits"):
+        _ = run(lambda: headless, data, tmp_path / "run")
+    assert not (tmp_path / "run" / "run.json").exists()
+
+
+def test_a_row_that_short_texts_do_not_have_is_no_error(
+    loaded: Loaded, data: Path, tmp_path: Path
+) -> None:
+    plan = EvaluationPlan(methods=("raw",), layers=(1,), row=12)
+    assert run(lambda: loaded, data, tmp_path / "run", plan=plan).summary.texts == len(TEXTS) + 1
 
 
 def test_a_model_that_is_not_there_is_an_error(data: Path, tmp_path: Path) -> None:

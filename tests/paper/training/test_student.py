@@ -241,6 +241,13 @@ def test_without_a_teacher_one_is_trained_first(
     assert (folder / "teacher" / weights).read_bytes() == (complete / weights).read_bytes()
 
 
+def test_the_teacher_may_be_a_loaded_model(student: Path, complete: Path, tmp_path: Path) -> None:
+    splits, loaded = generated_splits(SENTENCES), load(complete)
+    _ = train(splits, tmp_path / "run", recipe=STUDENT, teacher=loaded, threads=1)
+    weights = "model.safetensors"
+    assert (tmp_path / "run" / weights).read_bytes() == (student / weights).read_bytes()
+
+
 def test_another_teacher_does_not_resume_a_run(student: Path, run: Run, tmp_path: Path) -> None:
     other = tmp_path / "other"
     _ = run(other, recipe=replace(STUDENT, seed=5, teacher_weight=0.0, epochs=1))

@@ -147,6 +147,10 @@ def _decode(pieces: Sequence[bytes]) -> tuple[str, tuple[Span, ...]]:
     for piece in pieces:
         start = len(chars)  # also the index of an incomplete character
         last = start - 1
+        if piece.isascii() and not decoder.getstate()[0]:
+            chars += piece.decode()
+            parts.append((start, len(chars)))
+            continue
         for byte in piece:
             chars += decoder.decode(bytes([byte]))
             incomplete = bool(decoder.getstate()[0])

@@ -59,6 +59,8 @@ def _has_byte_spaces(tokens: Sequence[str]) -> bool:
 
 def _is_byte_level(tokens: Sequence[str], family: Family) -> bool:
     """Return whether the letters of the tokens are bytes of a text."""
+    if all(token.isascii() and "\n" not in token for token in tokens):
+        return False  # these letters stand for themselves: nothing shows bytes
     runs = decode_runs(tokens, family)
     text = "".join(run.text for run in runs if run.kind is Kind.TEXT)
     controls = {char for char in text if unicodedata.category(char) == "Cc"}

@@ -60,7 +60,7 @@ class PartFiles:
                         )
                     number, checksum = int(match[1]), int(match[2], 16)
                     path = results / entry.name
-                    if _checksum(path.read_bytes()) == checksum:
+                    if _checksum(number, path.read_bytes()) == checksum:
                         self.finished[number], self.checksums[number] = True, checksum
                     else:
                         path.unlink()
@@ -72,7 +72,7 @@ class PartFiles:
     def write(self, part: Part, found: PartValues) -> None:
         """Write the results of a part."""
         content = _parquet(part, found, self.settings)
-        checksum = _checksum(content)
+        checksum = _checksum(part.number, content)
         draft = self.folder / DRAFT
         try:
             with draft.open("wb") as file:
@@ -101,9 +101,14 @@ class PartFiles:
         )
 
 
-def _checksum(content: bytes) -> int:
-    """Return the first 64 bits of SHA-256: enough against damage, and short in a name."""
-    return int.from_bytes(hashlib.sha256(content).digest()[:8], "big")
+def _checksum(number: int, content: bytes) -> int:
+    """Return 64 bits of SHA-256 of a part and its number: enough against damage, short in a name.
+
+    With the number, a file that was copied or renamed to that of another part is damaged too.
+    """
+    found = hashlib.sha256(number.to_bytes(8, "big"))
+    found.update(content)
+    return int.from_bytes(found.digest()[:8], "big")
 
 
 def _parquet(part: Part, found: PartValues, settings: dict[str, Any]) -> bytes:

@@ -17,8 +17,9 @@ from attnflow._internal.optional import require
 from attnflow._internal.run_folder import folder_names, locked_folder
 from attnflow.errors import InputError
 from attnflow.evaluate._plan import EvaluationPlan
+from attnflow.evaluate._texts import LabelledText
 from attnflow.evaluate.corpus._arguments import check_arguments, load_checked
-from attnflow.evaluate.corpus._data import Corpus, Scan, open_corpus
+from attnflow.evaluate.corpus._data import Corpus, Part, Scan, open_corpus
 from attnflow.evaluate.corpus._engine import Engine, LocalEngine
 from attnflow.evaluate.corpus._formats import save_summary
 from attnflow.evaluate.corpus._parts import RESULTS, PartFiles
@@ -29,6 +30,7 @@ from attnflow.evaluate.corpus._worker import Load, Worker, WorkerFacts
 from attnflow.models import load
 
 EngineName: TypeAlias = Literal["local", "ray"]
+_PLAIN_WORDS = 8  # of a text that no model should fail on. Chosen
 PART_SIZE = 512  # texts. Chosen: some seconds of work, which is what a killed run loses at most
 
 
@@ -201,6 +203,8 @@ def run_corpus(
         with locked_folder(folder, run="evaluation"):
             facts = engine.start()
             _check_labels(corpus, scan, facts)
+            if not (folder / FILE).exists():
+                _check_a_text(engine, corpus, scan, plan, facts)
             settings = run_settings(name, plan, corpus, scan, facts)
             store_settings(folder, settings)
             files = PartFiles.of(folder, scan.parts, settings)
@@ -279,6 +283,24 @@ def _check_labels(corpus: Corpus, scan: Scan, facts: WorkerFacts) -> None:
                 f"{corpus.source.place(number)}: expected a label of the model "
                 f"({', '.join(facts.labels)}, or 0 to {len(facts.labels) - 1}), got {label!r}"
             )
+
+
+def _check_a_text(
+    engine: Engine, corpus: Corpus, scan: Scan, plan: EvaluationPlan, facts: WorkerFacts
+) -> None:
+    """Raise the error of a model or setting with which every text would fail.
+
+    That is one with which a text of the corpus fails, and a plain text of a few words too.
+    """
+    first = next(corpus.parts(scan)).texts
+    sample = min(first, key=lambda text: (not text.text.strip(), len(text.text)))
+    words = max(_PLAIN_WORDS, abs(plan.row) + 1 if isinstance(plan.row, int) else 0)
+    plain = "a " * words + (facts.mask_token or "")
+    position = None if sample.position is None else 0
+    texts = (sample, LabelledText(plain, sample.label, position))
+    [(_, found)] = engine.results(iter([Part(0, 0, texts)]), lambda _done, _total: None)
+    if all(found.errors):
+        raise InputError(str(found.errors[0]))
 
 
 def _loader(model: PathLike | Load, gpus: float) -> Load:

@@ -23,7 +23,7 @@ from attnflow.evaluate._texts import LabelledText
 from attnflow.evaluate._threads import thread_count
 from attnflow.importance import predict
 from attnflow.models import Loaded
-from attnflow.models.inputs import device_of
+from attnflow.models.inputs import device_of, inner_tokenizer
 
 Load: TypeAlias = Callable[[], Loaded]
 
@@ -41,6 +41,7 @@ class WorkerFacts(NamedTuple):
     threads: int  # of torch; another number may change the last bits
     device: str  # type of the model's device, such as "cpu": others round differently
     labels: tuple[str, ...] | None  # the classes; None if the model predicts tokens
+    mask_token: str | None  # of the tokenizer
 
 
 class PartValues(NamedTuple):
@@ -75,6 +76,7 @@ class Worker:
             thread_count(loaded.model, self.threads),
             device_of(loaded.model).type,
             labels,
+            getattr(inner_tokenizer(loaded.tokenizer), "mask_token", None),
         )
 
     def measure(

@@ -224,7 +224,7 @@ def _without_padding(
             )
     # A mean over heads is float32, also of weights in half precision.
     rounded = len(weights) == 1 or weights.dtype not in (torch.float32, torch.float64)
-    array = weights.float().cpu().numpy()
+    array = weights.detach().float().cpu().numpy()
     if queries.kept is not None:
         array = array[:, queries.kept]
     if rounded:

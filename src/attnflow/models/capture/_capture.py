@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING, Any, cast
 from attnflow.errors import UnsupportedModelError
 from attnflow.models._model import (
     accepts,
-    evaluation_mode,
-    explain_failure,
-    force_eager,
     has_decoder,
     is_pretrained,
 )
+from attnflow.models._run_model import evaluation_mode, explain_failure, force_eager
 from attnflow.models.capture._calls import Call, GivenWeights, Receive, Role
 from attnflow.models.capture._hooks_modules import hook_modules
 from attnflow.models.capture._hooks_transformers import hook_transformers
@@ -220,12 +218,12 @@ class _Checker:
 
     def _config_of(self, name: str) -> Any:
         """Return the config with num_hidden_layers nearest above a module, or None."""
-        owners = _path_to(self._model, name) if name else self._model.modules()
-        configs = [getattr(module, "config", None) for module in owners]
-        counted = [c for c in configs if isinstance(getattr(c, "num_hidden_layers", None), int)]
-        if not counted:
-            return None
-        return counted[-1 if name else 0]  # without a name, the config of the outermost model
+        path = _path_to(self._model, name)
+        # Without a name, the config of the outermost model.
+        owners = reversed(list(path)) if name else self._model.modules()
+        configs = (getattr(module, "config", None) for module in owners)
+        counted = (c for c in configs if isinstance(getattr(c, "num_hidden_layers", None), int))
+        return next(counted, None)
 
 
 def _path_to(model: nn.Module, name: str) -> Iterator[nn.Module]:

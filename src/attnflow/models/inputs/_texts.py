@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
 from attnflow.errors import InputError
-from attnflow.models._model import explain_failure
+from attnflow.models._run_model import explain_failure
 
 # Two texts that a model reads together, such as a question and a passage.
 Pair: TypeAlias = tuple[str, str]

@@ -1,5 +1,5 @@
 """Models and tokenizers from a folder or the Hugging Face hub."""
 
-from attnflow.models.loading._load import Loaded, load, quiet_transformers
+from attnflow.models.loading._load import Loaded, check_device, load, quiet_transformers
 
-__all__ = ["Loaded", "load", "quiet_transformers"]
+__all__ = ["Loaded", "check_device", "load", "quiet_transformers"]

@@ -111,7 +111,7 @@ def load(
     # A wrong path is answered before torch and transformers are imported.
     if (gguf := find_gguf(name_or_folder)) is None:
         _ = checked_name(name_or_folder)
-    _check_device(device)
+    check_device(device)
     with quiet_transformers():
         if gguf is not None:
             model, tokenizer = load_gguf(gguf)
@@ -161,7 +161,7 @@ def quiet_transformers() -> Generator[None]:
             messages.set_verbosity(verbosity)
 
 
-def _check_device(device: object) -> None:
+def check_device(device: object) -> None:
     """Reject an unusable device before the model is loaded."""
     import torch
 

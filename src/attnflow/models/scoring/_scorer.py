@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
 
 from attnflow.errors import InputError
-from attnflow.models.inputs import TextInput, model_and_tokenizer
+from attnflow.models.inputs import Inputs, TextInput, model_and_tokenizer
 from attnflow.models.scoring._passes import Logits
 from attnflow.models.scoring._single import SingleInput, single_inputs
 from attnflow.models.scoring._target import Classes, OneTarget, Target, targets_for
@@ -75,7 +75,8 @@ class Scorer:
         truncate: bool = False,
     ) -> Scorer:
         """Return the scorer for what callers pass."""
-        model, tokenizer = model_and_tokenizer(model, tokenizer)
+        if not isinstance(text, Inputs):  # these were prepared for a checked model
+            model, tokenizer = model_and_tokenizer(model, tokenizer)
         inputs, single = single_inputs(model, tokenizer, text, position=position, truncate=truncate)
         for known in get_args(Score):
             if isinstance(score, str) and score == known:

@@ -63,8 +63,7 @@ class Conv1D(nn.Module):
 
     def forward(self, hidden: Tensor) -> Tensor:
         """Return `hidden @ weight + bias`."""
-        rows = torch.addmm(self.bias, hidden.reshape(-1, len(self.weight)), self.weight)
-        return rows.view(*hidden.shape[:-1], -1)
+        return nn.functional.linear(hidden, self.weight.t(), self.bias)
 
 
 class AttentionFunction(Protocol):

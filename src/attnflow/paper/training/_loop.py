@@ -121,8 +121,8 @@ def new_state(
     mlm = recipe.mlm_weight > 0
     model, ema_model = (TrainingModel(VerbNumberModel(config), mlm=mlm) for _ in range(2))
     for each in (model.model, teacher):
-        if each is not None:
-            cast("VerbNumberModel", each).use_attention(_attention)
+        if isinstance(each, VerbNumberModel):
+            each.use_attention(_attention)
     if recipe.init_std is not None:
         for parameter in model.model.parameters():
             if parameter.ndim > 1:

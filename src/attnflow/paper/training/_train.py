@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from attnflow._internal.files import PathLike, as_path
 from attnflow._internal.run_folder import replace_file
 from attnflow.errors import InputError
+from attnflow.models import Loaded
 from attnflow.paper.data import Splits
 from attnflow.paper.model import (
     CONFIG,
@@ -55,8 +56,6 @@ from attnflow.paper.training._state import TrainingState
 if TYPE_CHECKING:
     from torch import nn
 
-    from attnflow.models import Loaded
-
 TEACHER = "teacher"  # the folder of a teacher that was trained for this run
 
 
@@ -74,7 +73,7 @@ def train(
     folder: PathLike,
     *,
     recipe: Recipe | None = None,
-    teacher: PathLike | None = None,
+    teacher: PathLike | Loaded | None = None,
     threads: int | None = None,
     on_step: Callable[[StepLog], None] = lambda _: None,
     on_epoch: Callable[[EpochLog], None] = lambda _: None,
@@ -94,7 +93,8 @@ def train(
     recipe
         The settings; None is `Recipe()`.
     teacher
-        The folder of the teacher's model, if the recipe has a teacher. None trains it first, with
+        The folder of the teacher's model, if the recipe has a teacher, or any loaded model with the
+        same vocabulary that returns logits for both numbers. None trains it first, with
         `ACCURATE_RECIPE` and the same seed, in the folder `teacher` of `folder`.
     threads
         For torch; None keeps the current number. Another number may change the last bits.
@@ -119,7 +119,8 @@ def train(
     if teacher is not None and not recipe.teacher_weight:
         raise InputError("teacher must be left out: this recipe has no teacher (teacher_weight 0)")
     check_folder(folder, {WEIGHTS, CONFIG, WORDS}, inner=TEACHER)
-    loaded = None if teacher is None else load(teacher)  # before anything is written
+    # Before anything is written.
+    loaded = teacher if teacher is None or isinstance(teacher, Loaded) else load(teacher)
     with torch_threads(threads) as count, locked_folder(folder):
         if recipe.teacher_weight and loaded is None:
             loaded = train(

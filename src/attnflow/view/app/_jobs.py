@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from attnflow.view.app._cache import Cache
 from attnflow.view.app._errors import ErrorResponse
@@ -38,6 +38,7 @@ class Job:
     work: Work
     progress: JobProgress = field(default_factory=lambda: JobProgress(state="waiting"))
     waiters: int = 0
+    watchers: int = 0  # of them, how many are told about the progress
     cancelled: threading.Event = field(default_factory=threading.Event)
     changed: asyncio.Event = field(default_factory=asyncio.Event)  # a new one at every step
     task: "asyncio.Task[bytes] | None" = None
@@ -45,6 +46,10 @@ class Job:
     def update(self, progress: JobProgress) -> None:
         """Set the progress and wake all who watch it."""
         self.progress = progress
+        self.wake()
+
+    def wake(self) -> None:
+        """Wake all who watch the progress."""
         changed, self.changed = self.changed, asyncio.Event()
         changed.set()
 
@@ -130,7 +135,9 @@ class Jobs:
         def report(progress: JobProgress) -> None:  # called in the worker thread
             if job.cancelled.is_set():
                 raise JobCancelled
-            _ = loop.call_soon_threadsafe(job.update, progress)
+            job.progress = progress
+            if job.watchers:  # a step takes less time than waking the event loop
+                _ = loop.call_soon_threadsafe(job.wake)
 
         def work() -> bytes:
             try:
@@ -170,30 +177,54 @@ async def watch(
     Raises ClientDisconnected when the task `disconnected` ends, and an ErrorResponse at the
     deadline (time of the event loop).
     """
-    loop = asyncio.get_running_loop()
     task = job.task
     assert task is not None  # noqa: S101 - started jobs have one
-    while not task.done():
-        event = job.changed  # taken before the yield, so that no change is missed
-        yield job.progress
-        changed = asyncio.create_task(event.wait())
-        try:
-            _ = await asyncio.wait(
-                {task, disconnected, changed},
-                timeout=max(0.0, deadline - loop.time()),
-                return_when=asyncio.FIRST_COMPLETED,
-            )
-        finally:
-            _ = changed.cancel()
-        if disconnected.done():
-            raise ClientDisconnected
-        if loop.time() >= deadline and not task.done():
-            raise ErrorResponse(
-                504,
-                "too_slow",
-                f"the response took more than the limit of {limits.seconds:g} seconds; send a "
-                "shorter text, or start the app with a larger --max-seconds",
-            )
+    job.watchers += 1
+    try:
+        while not task.done():
+            event = job.changed  # taken before the yield, so that no change is missed
+            yield job.progress
+            changed = asyncio.create_task(event.wait())
+            try:
+                await _wait(task, disconnected, deadline, limits, changed)
+            finally:
+                _ = changed.cancel()
+    finally:
+        job.watchers -= 1
+
+
+async def finish(
+    job: Job, disconnected: "asyncio.Task[None]", deadline: float, limits: Limits
+) -> None:
+    """Wait until a job is done, without its progress; raises as `watch`."""
+    assert job.task is not None  # noqa: S101 - started jobs have one
+    while not job.task.done():
+        await _wait(job.task, disconnected, deadline, limits)
+
+
+async def _wait(
+    task: "asyncio.Task[bytes]",
+    disconnected: "asyncio.Task[None]",
+    deadline: float,
+    limits: Limits,
+    *others: "asyncio.Task[Any]",
+) -> None:
+    """Wait until one of the tasks ends."""
+    loop = asyncio.get_running_loop()
+    _ = await asyncio.wait(
+        {task, disconnected, *others},
+        timeout=max(0.0, deadline - loop.time()),
+        return_when=asyncio.FIRST_COMPLETED,
+    )
+    if disconnected.done():
+        raise ClientDisconnected
+    if loop.time() >= deadline and not task.done():
+        raise ErrorResponse(
+            504,
+            "too_slow",
+            f"the response took more than the limit of {limits.seconds:g} seconds; send a "
+            "shorter text, or start the app with a larger --max-seconds",
+        )
 
 
 def result(job: Job) -> bytes:

@@ -2,15 +2,15 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Generator, Mapping
+from contextlib import aclosing, contextmanager
 from functools import partial
 
 from attnflow.errors import InputError, UnsupportedModelError
 from attnflow.models import Loaded
 from attnflow.view.app._compute import cache_key, compute
 from attnflow.view.app._errors import ErrorResponse, Receive, from_library_error, internal_error
-from attnflow.view.app._jobs import ClientDisconnected, Job, Jobs, result, watch
+from attnflow.view.app._jobs import ClientDisconnected, Job, Jobs, finish, result, watch
 from attnflow.view.app._limits import Limits
 from attnflow.view.app._schemas import ExplainRequest
 
@@ -30,11 +30,13 @@ class ExplainService:
 
         `deadline` is a time of the event loop.
         """
-        async with aclosing(self._parts(request, receive, deadline)) as parts:
-            async for kind, content in parts:
-                if kind == "result":
-                    return content
-        raise AssertionError("a job ends with a result or raises")
+        request, key = self._checked(request)
+        content = self.jobs.cached(key)
+        if content is None:
+            with self._joined(request, key, receive) as (job, disconnected):
+                await finish(job, disconnected, deadline, self.limits)
+                content = _result(job)
+        return content
 
     async def stream(
         self, request: ExplainRequest, receive: Receive, deadline: float
@@ -59,24 +61,32 @@ class ExplainService:
     async def _parts(
         self, request: ExplainRequest, receive: Receive, deadline: float
     ) -> AsyncGenerator[tuple[str, bytes]]:
-        request = self._checked(request)
-        model, key = str(request.model), cache_key(request)
+        request, key = self._checked(request)
         content = self.jobs.cached(key)
         if content is None:
-            work = partial(compute, request, self.models[model], self.limits)
-            disconnected = asyncio.create_task(_disconnected(receive))
-            try:
-                with self.jobs.join(key, model, work) as job:
-                    async with aclosing(watch(job, disconnected, deadline, self.limits)) as steps:
-                        async for progress in steps:
-                            yield "progress", progress.model_dump_json().encode()
-                    content = _result(job)
-            finally:
-                _ = disconnected.cancel()
+            with self._joined(request, key, receive) as (job, disconnected):
+                async with aclosing(watch(job, disconnected, deadline, self.limits)) as steps:
+                    async for progress in steps:
+                        yield "progress", progress.model_dump_json().encode()
+                content = _result(job)
         yield "result", content
 
-    def _checked(self, request: ExplainRequest) -> ExplainRequest:
-        """Return the request with its model filled in, checked against the limits."""
+    @contextmanager
+    def _joined(
+        self, request: ExplainRequest, key: str, receive: Receive
+    ) -> Generator[tuple[Job, "asyncio.Task[None]"]]:
+        """Join the job of a request; the task ends when the client closes the connection."""
+        model = str(request.model)
+        work = partial(compute, request, self.models[model], self.limits)
+        disconnected = asyncio.create_task(_disconnected(receive))
+        try:
+            with self.jobs.join(key, model, work) as job:
+                yield job, disconnected
+        finally:
+            _ = disconnected.cancel()
+
+    def _checked(self, request: ExplainRequest) -> tuple[ExplainRequest, str]:
+        """Return the request with its model, checked against the limits, and its cache key."""
         if len(request.text) > self.limits.characters:
             raise ErrorResponse(
                 422,
@@ -92,7 +102,8 @@ class ExplainService:
                 f"expected one of the models {', '.join(self.models)}, got {model[:100]!r}; start "
                 "the app with it to use it",
             )
-        return request.model_copy(update={"model": model})
+        request = request.model_copy(update={"model": model})
+        return request, cache_key(request)
 
 
 def _result(job: Job) -> bytes:
