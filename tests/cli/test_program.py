@@ -3,6 +3,8 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from typer.testing import Result
 
 import attnflow as af
 from attnflow._internal.optional import install_command
+from attnflow.cli._exit_codes import Command
 
 Run = Callable[..., Result]
 
@@ -134,3 +137,22 @@ def test_generate_refuses_what_makes_no_attention(
     assert result.exit_code == 2
     assert options[0] in result.stderr
     assert not (tmp_path / "demo.npz").exists()
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("heads must be all or mean", "--heads must be all or mean"),
+        (
+            "layer must be left out without heads='all'",
+            "layer must be left out without --heads all",
+        ),
+        ('use heads="mean" of attend', "use --heads mean of attend"),
+        ("Compute it again with attend(…, heads='all')", None),
+        ("subheads='all' and heads=3", None),
+    ],
+)
+def test_messages_have_options_in_place_of_arguments(message: str, expected: str | None) -> None:
+    option = SimpleNamespace(param_type_name="option", name="heads", opts=["--heads"])
+    command: Any = SimpleNamespace(params=[option])
+    assert Command._name_options(command, message) == (expected or message)

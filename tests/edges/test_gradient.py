@@ -222,3 +222,30 @@ def test_a_model_that_detaches_its_attention_is_an_error():
     _ = model.bert.encoder.layer[1].register_forward_hook(lambda _m, _a, output: output.detach())
     with pytest.raises(af.UnsupportedModelError, match="no gradient by the attention of layer 1"):
         _ = gradient(model, None, inputs_for("bert"))
+
+
+def _classifier(factor: float) -> Any:
+    """A classifier whose logits are so steep."""
+    _ = torch.manual_seed(0)
+    model = Classifier(MultiheadEncoder()).eval()
+    layers: Any = model.inner.layers
+    with torch.no_grad():
+        _ = model.head.weight.mul_(factor)
+        for layer in layers:
+            _ = layer.out_proj.weight.mul_(min(factor, 1.0))
+    return model
+
+
+# Derivatives of the first are below the smallest number of float16, those of the last overflow with
+# the largest factor of the score.
+@pytest.mark.parametrize("factor", [1e-3, 1.0, 1e3])
+def test_float16_loses_no_small_edges(factor: float):
+    x = torch.randn(1, 9, 16, generator=torch.Generator().manual_seed(0)).half()
+    [full] = gradient(_classifier(factor), None, x.float(), target=1, identity=False)
+    [half] = gradient(_classifier(factor).half(), None, x, target=1, identity=False)
+    for expected, found in zip(full.layers, half.layers, strict=True):
+        large = expected > 0.05 * expected.max()
+        assert large.sum() > 20
+        assert (found[large] > 0).all()
+        np.testing.assert_allclose(found, expected, rtol=0, atol=0.02 * expected.max())
+    assert half.settings["clipped"] == pytest.approx(full.settings["clipped"], abs=0.02)

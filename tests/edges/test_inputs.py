@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from edge_models import METHODS, PAIRS, inputs_for, model_of, one
+from edge_models import METHODS, PAIRS, inputs_for, model_of, new_model, one
 from own_models import NORM_FIRST, OwnModel
 from small_models import small_model
 from small_tokenizers import tokenizer_for
@@ -105,6 +105,18 @@ def test_a_long_text_can_be_cut(method: str):
 def test_a_residual_out_of_range_is_an_error(method: str, residual: Any):
     with pytest.raises(af.InputError, match=r"residual must be a number in \[0, 1\)"):
         _ = one(METHODS[method], "bert", residual=residual)
+
+
+@pytest.mark.parametrize("family", ["bert", "gpt2", "mpnet"])
+@pytest.mark.parametrize("method", ["attention", "effective", "norms", "alti", "gradient"])
+def test_a_model_with_nan_is_an_error_that_says_so(method: str, family: str):
+    model = new_model(family)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if ".1." in name and name.endswith(("value.weight", "c_attn.weight", "attn.v.weight")):
+                _ = parameter.fill_(np.nan)
+    with pytest.raises(af.UnsupportedModelError, match="NaN or infinite"):
+        _ = METHODS[method](model, None, inputs_for(family))
 
 
 def test_times_attention_is_a_bool():

@@ -261,3 +261,10 @@ def test_half_precision_gives_the_same_but_for_rounding(family: str, method: str
     assert found.n_layers == 3
     for mine, own in zip(found.layers, expected.layers, strict=True):
         np.testing.assert_allclose(mine, own, rtol=0, atol=0.1)
+
+
+@pytest.mark.parametrize("method", [*OF_BLOCKS, "effective"])
+@pytest.mark.parametrize("layout", ["bert", {}, 0])
+def test_a_layout_of_another_type_is_an_input_error(method: str, layout: Any):
+    with pytest.raises(af.InputError, match="layout: expected a BlockLayout or None"):
+        _ = one(METHODS[method], "gpt2", layout=layout)

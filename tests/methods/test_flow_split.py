@@ -472,6 +472,11 @@ def test_a_flow_above_its_capacity_would_be_seen(monkeypatch: pytest.MonkeyPatch
         ({"objective": "log_barrier", "mu": -1.0}, "mu must be a number above 0, got -1.0"),
         ({"objective": "log_barrier", "mu": np.inf}, "mu must be a number above 0, got inf"),
         ({"objective": "log_barrier", "mu": np.nan}, "mu must be a number above 0, got nan"),
+        (
+            {"objective": "log_barrier", "mu": 1e300},
+            "mu must be 1e-290 to 1e.250 times the maximum",
+        ),
+        ({"objective": "log_barrier", "mu": 1e-315}, "mu must be 1e-290 .* flow, .* got 1e-315"),
         ({"objective": "log_barrier", "mu": True}, "mu must be a number above 0, got True"),
         ({"objective": "log_barrier", "mu": "small"}, "mu must be a number above 0, got 'small'"),
     ],
@@ -479,6 +484,22 @@ def test_a_flow_above_its_capacity_would_be_seen(monkeypatch: pytest.MonkeyPatch
 def test_bad_settings_are_refused(asked: Any, message: str):
     with pytest.raises(af.InputError, match=message):
         _ = af.flow_split(A, **asked)
+
+
+def test_weights_that_leave_no_room_for_a_barrier_are_an_input_error():
+    g = af.AttentionGraph([1e-320 * layer for layer in A.graph().layers])
+    with pytest.raises(
+        af.InputError, match=r"too small for a barrier: the maximum flow is \S+e-32"
+    ):
+        _ = af.flow_split(g, objective="log_barrier")
+    assert af.flow_split(g).values.sum() == pytest.approx(af.flow_split(g).value, rel=0.01)
+
+
+@pytest.mark.parametrize("mu", [1e-300, 1e-160, 1e160])
+def test_barriers_of_extreme_weights_give_no_warnings(mu: float):
+    split = af.flow_split(A, objective="log_barrier", mu=mu)
+    share = split.values.sum() / split.value
+    assert 0 < share < 0.9 if mu > 1 else share == pytest.approx(1, rel=1e-8)
 
 
 def test_anything_but_attention_or_a_graph_is_refused():

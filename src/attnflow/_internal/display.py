@@ -95,6 +95,15 @@ def first_names(names: Sequence[str], most: int = 5) -> str:
     return ", ".join(names[:most]) + more
 
 
+def count_texts(count: int) -> str:
+    """Return a number of texts.
+
+    >>> count_texts(1), count_texts(1200)
+    ('1 text', '1,200 texts')
+    """
+    return f"{count:,} text{'' if count == 1 else 's'}"
+
+
 def markdown_table(rows: Sequence[Sequence[str]]) -> str:
     """Return a Markdown table; the first row is the header, columns after the first align right.
 

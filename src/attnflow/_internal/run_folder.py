@@ -20,12 +20,16 @@ LOCK = ".lock"
 
 def replace_file(path: Path, content: bytes) -> None:
     """Write a file, which replaces an earlier one once all of it is on the disk."""
-    earlier = "The earlier file is unchanged. " if path.exists() else ""
-    advice = f"{earlier}Free space or fix the folder, then run the same again to resume"
-    with atomic_file(path, advice=advice) as draft, draft.open("wb") as file:
+    with atomic_file(path, advice=resume_advice(path)) as draft, draft.open("wb") as file:
         _ = file.write(content)
         file.flush()
         os.fsync(file.fileno())
+
+
+def resume_advice(path: Path) -> str:
+    """Return what to do if a file of a run cannot be written, for errors."""
+    earlier = "The earlier file is unchanged. " if path.exists() else ""
+    return f"{earlier}Free space or fix the folder, then run the same again to resume"
 
 
 def folder_names(folder: Path) -> set[str]:

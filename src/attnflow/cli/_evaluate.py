@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, cast
 import typer
 
 from attnflow._internal.checks import MAX_STEPS, MAX_THREADS
+from attnflow._internal.display import count_texts
 from attnflow.cli._evaluate_bar import evaluate_bar
 from attnflow.cli._evaluate_report import print_run
 from attnflow.cli._loading import SHIPPED, loaded_model
@@ -264,7 +265,10 @@ def evaluate_command(
                 on_progress=report,
             )
     except KeyboardInterrupt as interrupt:
-        state = f"{last[0].written:,} of {last[0].total:,} texts are done" if last else "not begun"
+        state = "not begun"
+        if last:
+            are = "is" if last[0].total == 1 else "are"
+            state = f"{last[0].written:,} of {count_texts(last[0].total)} {are} done"
         raise KeyboardInterrupt(
             f"interrupted; {state}. The same command resumes the run"
         ) from interrupt

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import typer
 
+from attnflow._internal.display import count_texts
 from attnflow.cli._progress import on_terminal, rich_bar
 from attnflow.evaluate import RunProgress
 
@@ -26,12 +27,14 @@ class Speed:
         >>> speed = Speed()
         >>> speed.line(RunProgress(100, 400, 0, 0), now=10.0)
         '100 of 400 texts'
+        >>> speed.line(RunProgress(0, 1, 0, 0), now=10.0)
+        '0 of 1 text'
         >>> speed.line(RunProgress(200, 400, 100, 2), now=12.0)
         '200 of 400 texts, 50.0 texts/s, 0:00:04 left, 2 failed'
         """
         if self.start is None:
             self.start = now
-        parts = [f"{progress.texts:,} of {progress.total:,} texts"]
+        parts = [f"{progress.texts:,} of {count_texts(progress.total)}"]
         if progress.measured and now > self.start:
             rate = progress.measured / (now - self.start)
             left = dt.timedelta(seconds=round((progress.total - progress.texts) / rate))

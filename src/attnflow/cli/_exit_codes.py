@@ -46,12 +46,16 @@ class Command(TyperCommand):
     def _name_options(self, message: str) -> str:
         """Return a message of the library with options in place of its arguments.
 
-        An argument is the first word, as in "layer must be 1 to 6", or a flag: "truncate=True".
+        An argument is the first word, as in "layer must be 1 to 6", a flag: "truncate=True", or has
+        a value: "engine='ray'". Arguments of a call, as in "attend(…, heads='all')", are Python.
         """
         for param in self.params:
             if param.param_type_name == "option":
-                argument = rf"^(line \d+: )?{param.name}(?= must |: | needs )|\b{param.name}=True\b"
-                message = re.sub(argument, rf"\1{param.opts[0]}", message)
+                name, option = param.name, param.opts[0]
+                argument = rf"^(line \d+: )?{name}(?= must |: | needs )|\b{name}=True\b"
+                message = re.sub(argument, rf"\1{option}", message)
+                value = rf"(?<!\()(?<!, )\b{name}=(['\"])([^'\"]*)\1"
+                message = re.sub(value, rf"{option} \2", message)
         return message
 
 

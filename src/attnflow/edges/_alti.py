@@ -13,7 +13,7 @@ from attnflow.edges._graph import clip, graph, normalize
 from attnflow.edges._inputs import BlockSettings, one_or_all
 from attnflow.edges._layer_norm import deviation
 from attnflow.edges._layout import BlockLayout, layout_of
-from attnflow.edges._memory import Sizes
+from attnflow.models.capture import Sizes
 from attnflow.models.inputs import Inputs, ModelInput, Several, Single, name_example
 from attnflow.types import AttentionGraph
 

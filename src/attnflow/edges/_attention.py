@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast, overload
 
 from attnflow.edges._inputs import examples
-from attnflow.edges._memory import Sizes, check_memory
 from attnflow.models import attend
+from attnflow.models.capture import Sizes, check_memory
 from attnflow.models.inputs import ModelInput, Several, Single, is_single, model_and_tokenizer
 from attnflow.types import AttentionGraph, Fusion
 

@@ -14,9 +14,8 @@ from attnflow.edges._calls import check_one, values_of, wide
 from attnflow.edges._capture import capture_blocks
 from attnflow.edges._graph import RoleMatrix, clip, graph_of_roles, normalize
 from attnflow.edges._inputs import BlockSettings, one_or_all
-from attnflow.edges._layout import BlockLayout, known_layout
-from attnflow.edges._memory import Sizes
-from attnflow.models.capture import Call, Role, capture_attention
+from attnflow.edges._layout import BlockLayout, known_layout, layout_of
+from attnflow.models.capture import Call, Role, Sizes, capture_attention, not_finite
 from attnflow.models.inputs import Inputs, ModelInput, Several, Single
 from attnflow.types import AttentionGraph
 
@@ -100,7 +99,8 @@ def effective(
     residual = checks.as_float(residual, "residual")
 
     def compute(model: nn.Module, inputs: Inputs) -> AttentionGraph:
-        found = _capture(model, inputs, layout or known_layout(model))
+        chosen = known_layout(model) if layout is None else layout_of(model, layout)
+        found = _capture(model, inputs, chosen)
         equal = all(np.abs(item.effective - item.attention).max() < _SAME for item in found)
         matrices, clipped = clip([item.effective for item in found])
         rows = [
@@ -126,20 +126,22 @@ def _capture(model: nn.Module, inputs: Inputs, layout: BlockLayout | None) -> li
     if layout is not None and layout.value:
 
         def means(block: Block) -> _HeadMean:
-            return _means("self", block.weights, block.values)
+            return _means(model, "self", block.weights, block.values)
 
         return capture_blocks(model, inputs, layout, means)
     found: list[_HeadMean] = []
 
     def receive(call: Call) -> None:
         check_one(model, call)
-        found.append(_means(call.role, wide(call.weights())[0], values_of(model, call)))
+        found.append(_means(model, call.role, wide(call.weights())[0], values_of(model, call)))
 
     _ = capture_attention(model, inputs.forward, receive)
     return found
 
 
-def _means(role: Role, weights: Tensor, values: Tensor) -> _HeadMean:
+def _means(model: nn.Module, role: Role, weights: Tensor, values: Tensor) -> _HeadMean:
+    if not (weights.isfinite().all() and values.isfinite().all()):
+        raise not_finite(model)
     both = weights.double(), effective_weights(weights, values)
     return _HeadMean(role, *(w.mean(dim=0).cpu().numpy() for w in both))
 

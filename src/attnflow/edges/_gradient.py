@@ -10,16 +10,20 @@ from attnflow._internal import checks
 from attnflow.edges._calls import check_one
 from attnflow.edges._graph import RoleMatrix, graph_of_roles
 from attnflow.edges._inputs import one_or_all
-from attnflow.edges._memory import Sizes
 from attnflow.edges._target import TargetSettings, target_logit, target_scorer
 from attnflow.errors import UnsupportedModelError
-from attnflow.models.capture import Call, Role, capture_attention
+from attnflow.models.capture import Call, Role, Sizes, capture_attention
 from attnflow.models.inputs import Inputs, ModelInput, Several, Single
 from attnflow.models.scoring import OneTarget, evaluation, read_output
 from attnflow.types import AttentionGraph
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
+
+
+# Factors of the score of a float16 model; the first is used that lets no derivative overflow.
+# Chosen: powers of two, which change no digit, from half the largest number of float16.
+_FACTORS = (2.0**15, 2.0**10, 2.0**5, 1.0)
 
 
 class GradientSettings(TargetSettings, total=False):
@@ -77,8 +81,10 @@ def gradient(
 
     Notes
     -----
-    One forward and one backward pass, with the memory of training. Rows do not sum to one. The
-    settings record `clipped`, the share of the negative part in the absolute sum over all heads.
+    One forward and one backward pass, with the memory of training; for float16 up to four backward
+    passes, with the score scaled so that small derivatives do not become zero. Rows do not sum to
+    one. The settings record `clipped`, the share of the negative part in the absolute sum over all
+    heads.
     For an encoder-decoder, layers compose as in any graph; the rules of Chefer et al. for
     cross-attention divide by the sums of rows in between.
     Chefer et al. (2021), https://doi.org/10.1109/ICCV48922.2021.00045; gradients alone:
@@ -108,11 +114,11 @@ def gradient(
             output = capture_attention(model, fields, receive, gradients=True)
             logits = read_output(model, output, fields, scorer.inputs)
             score, settings = target_logit(scorer, logits, against)
-            slopes = _slopes(model, score, [weights for _, weights in calls])
+            slopes, scale = _slopes(model, score, [weights for _, weights in calls])
         found: list[RoleMatrix] = []
         total = negative = 0.0
         for (role, weights), slope in zip(calls, slopes, strict=True):
-            part = slope[0].double()  # one layer at a time, to save memory
+            part = slope[0].double() / scale  # one layer at a time, to save memory
             if times_attention:
                 part = part * weights[0].detach()
             total += float(part.abs().sum())
@@ -149,22 +155,35 @@ def _all_gradients(model: nn.Module) -> Generator[None]:
             parameter.requires_grad = False
 
 
-def _slopes(model: nn.Module, score: Tensor, weights: list[Tensor]) -> list[Tensor]:
-    """Return the derivatives of the score by the attention of each layer."""
+def _slopes(model: nn.Module, score: Tensor, weights: list[Tensor]) -> tuple[list[Tensor], float]:
+    """Return the derivatives of the score by the attention of each layer, times a factor, and it.
+
+    The factor is 1 but for float16, in which small derivatives would be zero.
+    """
     import torch
 
     if not score.requires_grad or not all(own.requires_grad for own in weights):
         raise _no_gradient(model, "some layers")
     # nn.MultiheadAttention returns a view of the weights that it uses.
     used = [_viewed(own) for own in weights]
-    found: tuple[Any, ...] = torch.autograd.grad(score, [*weights, *used], allow_unused=True)
-    slopes: list[Tensor] = []
-    for number, own in enumerate(weights):
-        known = [s for s in (found[number], found[len(weights) + number]) if s is not None]
-        if not known:
-            raise _no_gradient(model, f"layer {number + 1}")
-        slopes.append(known[0].view(own.shape))
-    return slopes
+    narrow = any(own.dtype == torch.float16 for own in weights)
+    for factor in _FACTORS if narrow else (1.0,):
+        found: tuple[Any, ...] = torch.autograd.grad(
+            score,
+            [*weights, *used],
+            grad_outputs=torch.full_like(score, factor),
+            allow_unused=True,
+            retain_graph=factor > 1,
+        )
+        slopes: list[Tensor] = []
+        for number, own in enumerate(weights):
+            known = [s for s in (found[number], found[len(weights) + number]) if s is not None]
+            if not known:
+                raise _no_gradient(model, f"layer {number + 1}")
+            slopes.append(known[0].view(own.shape))
+        if factor == 1 or all(slope.isfinite().all() for slope in slopes):
+            return slopes, factor
+    raise AssertionError  # the last factor is 1
 
 
 def _viewed(tensor: Any) -> Tensor:

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 from attnflow.edges._layout import BlockLayout
-from attnflow.edges._memory import Estimate, check_memory
 from attnflow.errors import InputError
+from attnflow.models.capture import Estimate, check_memory
 from attnflow.models.inputs import (
     Inputs,
     ModelInput,

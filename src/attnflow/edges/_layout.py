@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from attnflow.errors import UnsupportedModelError
+from attnflow.errors import InputError, UnsupportedModelError
 
 if TYPE_CHECKING:
     from torch import nn
@@ -101,6 +101,10 @@ def known_layout(model: nn.Module) -> BlockLayout | None:
 
 def layout_of(model: nn.Module, layout: BlockLayout | None) -> BlockLayout:
     """Return the layout, or that of the model's family."""
+    if not isinstance(cast("object", layout), BlockLayout | None):
+        raise InputError(
+            f"layout: expected a BlockLayout or None for that of the model's family, got {layout!r}"
+        )
     found = known_layout(model) if layout is None else layout
     if found is None:
         kind = getattr(getattr(model, "config", None), "model_type", None)

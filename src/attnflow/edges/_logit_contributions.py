@@ -19,9 +19,9 @@ from attnflow.edges._consistency import tolerance_for
 from attnflow.edges._inputs import BlockSettings, one_or_all
 from attnflow.edges._layer_norm import deviation, is_standard, linear_part_transposed, offset
 from attnflow.edges._layout import BlockLayout, blocks_of, layout_of
-from attnflow.edges._memory import Sizes
 from attnflow.edges._target import TargetSettings, target_logit, target_scorer
 from attnflow.errors import UnsupportedModelError
+from attnflow.models.capture import Sizes
 from attnflow.models.inputs import Inputs, ModelInput, Several, Single, name_example
 from attnflow.models.scoring import OneTarget, Scorer, evaluation, read_logits
 from attnflow.types import Importance

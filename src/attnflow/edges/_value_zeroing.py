@@ -16,8 +16,13 @@ from attnflow.edges._capture import capture_blocks
 from attnflow.edges._graph import graph, normalize
 from attnflow.edges._inputs import BlockSettings, one_or_all
 from attnflow.edges._layout import BlockLayout, layout_of
-from attnflow.edges._memory import Sizes
-from attnflow.models.capture import evaluation_mode, force_eager, hook_modules, hook_transformers
+from attnflow.models.capture import (
+    Sizes,
+    evaluation_mode,
+    force_eager,
+    hook_modules,
+    hook_transformers,
+)
 from attnflow.models.inputs import Inputs, ModelInput, Several, Single, is_pretrained, name_example
 from attnflow.types import AttentionGraph
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from attnflow._internal import checks
+from attnflow._internal.display import count_texts
 from attnflow._internal.records import Record
 from attnflow._internal.settings import Settings, freeze_settings
 from attnflow.errors import InputError
@@ -129,7 +130,7 @@ def faithfulness(
     )  # fmt: skip
     if len(found) != len(scores):
         raise InputError(
-            f"scores: expected an array for each of {len(found)} texts, got {len(scores)}"
+            f"scores: expected an array for each of {count_texts(len(found))}, got {len(scores)}"
         )
     made = {
         "bins": shares,

@@ -17,8 +17,8 @@ from attnflow.models.inputs import (
     accepts,
     check_vocabulary,
     forward_parameters,
-    has_decoder,
     inner_tokenizer,
+    is_decoder,
     token_names,
 )
 from attnflow.models.scoring import (
@@ -34,9 +34,6 @@ from attnflow.models.scoring import (
 
 if TYPE_CHECKING:
     from torch import nn
-
-# Families of decoders whose attention has no attribute is_causal, as config.model_type names them.
-_DECODERS = ("bloom", "codegen", "gpt_neox_japanese", "mpt", "openai-gpt", "xglm")
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +149,7 @@ def _needs_positions(model: nn.Module, fields: dict[str, Any], main: str) -> boo
     tensors = [value for value in fields.values() if isinstance(value, torch.Tensor)]
     text_only = all(value.shape[:2] == fields[main].shape[:2] for value in tensors)
     from_ids = any(hasattr(m, "create_position_ids_from_input_ids") for m in model.modules())
-    return text_only and not from_ids and _is_decoder(model)
+    return text_only and not from_ids and is_decoder(model)
 
 
 def blank_for(scorer: Scorer, replace: Replace | None) -> Blank:
@@ -185,7 +182,7 @@ def _default(model: nn.Module, *, takes_mask: bool) -> Replace:
     own: int | None = getattr(getattr(model, "config", None), "blank_token_id", None)
     if own is not None:
         return own
-    if not _is_decoder(model):
+    if not is_decoder(model):
         return "unk"
     return "attention_mask" if takes_mask and not _biases_count_mask(model) else "mean"
 
@@ -199,15 +196,6 @@ def _biases_count_mask(model: nn.Module) -> bool:
 def _mask_axes(item: SingleInput) -> int:
     mask = item.fields.get("attention_mask")
     return 2 if mask is None else mask.ndim
-
-
-def _is_decoder(model: nn.Module) -> bool:
-    """Whether a model reads its input in a decoder, in which no position sees a later one."""
-    family = getattr(getattr(model, "config", None), "model_type", None)
-    causal = family in _DECODERS or any(
-        getattr(module, "is_causal", False) is True for module in model.modules()
-    )
-    return causal and not has_decoder(model)
 
 
 def _check_ids(scorer: Scorer) -> None:

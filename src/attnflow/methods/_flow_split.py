@@ -7,10 +7,16 @@ from typing import cast, get_args
 import numpy as np
 
 from attnflow._internal import checks
-from attnflow.errors import InputError
-from attnflow.maxflow import Objective, split_flow
+from attnflow.errors import InputError, SolverError
+from attnflow.maxflow import Objective, solve_pair, split_flow
 from attnflow.methods._selection import check_onto, graph_of
 from attnflow.types import Attention, AttentionGraph, EncoderDecoderAttention, FlowSplit
+
+# Smallest and largest weight of a barrier, in units of the maximum flow, that float64 allows: its
+# products with numbers of edges and flows on them must neither underflow nor overflow. Chosen.
+_LEAST, _MOST = 1e-290, 1e250
+# Below the share of the maximum flow that is the default weight of a barrier. Chosen.
+_DEFAULT_SHARE = 1e-16
 
 
 def flow_split(
@@ -93,7 +99,15 @@ def flow_split(
         query = checks.as_int(query, "query", least=0, most=size - 1)
     matrices = (*graph.layers[onto : layer - 1], graph.top(layer))
     sources = range(size) if query is None else [query]
-    split = split_flow(matrices, sources, objective, weight)
+    try:
+        # What overflows on the way is no solution, and the solution is checked.
+        with np.errstate(over="ignore", invalid="ignore"):
+            split = split_flow(matrices, sources, objective, weight)
+    except SolverError as reason:
+        if objective == "log_barrier":
+            value = solve_pair(matrices, sources, range(matrices[0].shape[1])).value
+            _check_range(weight, value, reason)
+        raise
     return FlowSplit(
         value=split.value,
         values=split.flows[0].sum(axis=0),
@@ -125,3 +139,18 @@ def _checked_mu(mu: object, objective: Objective) -> float | None:
     if not real or not 0 < cast("float", mu) < np.inf:
         raise InputError(f"mu must be a number above 0, got {mu!r}")
     return float(cast("float", mu))
+
+
+def _check_range(mu: float | None, value: float, reason: SolverError) -> None:
+    """Raise an InputError if float64 has no room for the barrier of a split that failed."""
+    if mu is None and value * _DEFAULT_SHARE < np.finfo(np.float64).tiny:
+        raise InputError(
+            f"the weights of the graph are too small for a barrier: the maximum flow is "
+            f"{value:.3g}, and its share for the barrier is below the smallest float64. Multiply "
+            'the weights, or pass objective="squares"'
+        ) from reason
+    if mu is not None and not _LEAST < mu / value < _MOST:
+        raise InputError(
+            f"mu must be {_LEAST:g} to {_MOST:g} times the maximum flow, {value:.3g}, got {mu!r}. "
+            "Leave it out for a small barrier"
+        ) from reason

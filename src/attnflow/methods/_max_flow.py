@@ -1,6 +1,7 @@
 """The maximum flow to one token or several, with the flow over every edge and the minimum cut."""
 
 from collections.abc import Iterable
+from typing import cast
 
 import numpy as np
 
@@ -57,9 +58,13 @@ def max_flow(
     MaxFlow(value=1, cut_value=1)
     """
     graph = graph_of(x)
-    pair = checks.as_ints(source, "source")
+    # A set has no order, so that it is unknown which of its numbers is the layer.
+    ordered = not isinstance(cast("object", source), set | frozenset)
+    pair = checks.as_ints(source, "source") if ordered else ()
     if len(pair) != 2:
-        raise InputError(f"source: expected a layer and a position, as in (6, 0), got {source!r}")
+        raise InputError(
+            f"source: expected a layer and a position, as in ({graph.n_layers}, 0), got {source!r}"
+        )
     onto = check_onto(onto, graph)
     name = "the layer of source" + (f" above onto={onto}" if onto else "")
     layer = checks.as_int(pair[0], name, least=onto + 1, most=graph.n_layers)

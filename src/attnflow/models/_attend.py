@@ -12,7 +12,9 @@ from attnflow.models._model import layer_count, model_and_tokenizer
 from attnflow.models.capture import (
     ROLES,
     Collector,
+    Sizes,
     capture_attention,
+    check_memory,
     not_finite,
     not_normalized,
 )
@@ -35,6 +37,9 @@ AnyAttention: TypeAlias = "Attention | EncoderDecoderAttention"
 
 # Largest error of the sum of a row in float32, as for `Attention`.
 _TOLERANCE = 1e-3
+# Fewer positions are not checked against the memory, since the check itself takes time. Chosen: the
+# attention of a large model for so many is below a gigabyte.
+_CHECKED = 512
 
 
 class AttendSettings(TypedDict, total=False):
@@ -101,7 +106,8 @@ def attend(
     Notes
     -----
     Takes the time of an eager forward pass and `4 · L · H · n²` bytes, `4 · L · n²` with
-    heads="mean"; for longer inputs, see `rollout_segments`. Threads may call this at the same time;
+    heads="mean"; where the memory does not suffice, an InputError says so before the pass. For
+    longer inputs, see `rollout_segments`. Threads may call this at the same time;
     passes of models that share modules or a config run one after the other. Other code must not
     use a model meanwhile.
 
@@ -133,11 +139,27 @@ def attend_inputs(
 
     With `gradients`, autograd records the pass, which must be outside inference mode.
     """
+    _check_memory(model, inputs, averaged=averaged)
     collector = Collector(inputs, averaged=averaged, expected=layer_count(model) or 1)
     output = capture_attention(model, inputs.forward, collector.receive, gradients=gradients)
     examples = range(len(collector.inputs.sources))
     found = [_result(model, collector, example, averaged=averaged) for example in examples]
     return (found[0] if inputs.single else found), output
+
+
+def _check_memory(model: nn.Module, inputs: Inputs, *, averaged: bool) -> None:
+    """Reject inputs whose attention does not fit into the memory."""
+
+    def estimate(sizes: Sizes) -> float:
+        stored = 4 * sizes.pairs  # float32
+        if averaged:
+            return sizes.returned + stored
+        return sizes.returned + sizes.heads * stored + sizes.weights
+
+    lengths = [None if source.tokens is None else len(source.tokens) for source in inputs.sources]
+    if None in lengths or sum(length or 0 for length in lengths) >= _CHECKED:
+        instead = "" if averaged else 'heads="mean" of attend, '
+        check_memory("attention", model, [inputs], estimate, instead=instead)
 
 
 def _result(

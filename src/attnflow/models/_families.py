@@ -52,6 +52,9 @@ FAMILIES = {
     "vit_mae": _CLASS_TOKEN,
 }
 
+# Decoders whose attention has no attribute is_causal, as `config.model_type` names them.
+DECODERS = frozenset({"bloom", "codegen", "gpt_neox_japanese", "mpt", "openai-gpt", "xglm"})
+
 # Names of cross-attention modules in transformers 5.22 and PyTorch.
 CROSS_NAMES = frozenset(
     {

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 from attnflow._internal.optional import require
 from attnflow.errors import InputError, UnsupportedModelError
-from attnflow.models._families import FAMILIES, Family
+from attnflow.models._families import DECODERS, FAMILIES, Family
 
 if TYPE_CHECKING:
     from torch import nn
@@ -96,6 +96,15 @@ def accepts(model: nn.Module, name: str) -> bool:
 def has_decoder(model: nn.Module) -> bool:
     """Return whether the model is an encoder-decoder."""
     return "decoder_input_ids" in forward_parameters(model)
+
+
+def is_decoder(model: nn.Module) -> bool:
+    """Return whether the model is a decoder alone, in which no position sees a later one."""
+    family = getattr(getattr(model, "config", None), "model_type", None)
+    causal = family in DECODERS or any(
+        getattr(module, "is_causal", False) is True for module in model.modules()
+    )
+    return causal and not has_decoder(model)
 
 
 def start_token(model: nn.Module) -> int:

@@ -19,7 +19,7 @@ from attnflow._internal.columns import (
     write_columns,
     write_csv,
 )
-from attnflow._internal.display import format_number, markdown_table
+from attnflow._internal.display import count_texts, format_number, markdown_table
 from attnflow._internal.files import PathLike, atomic_file
 from attnflow._internal.html_table import html_table
 from attnflow._internal.records import Record
@@ -226,7 +226,7 @@ class LayerTable(Record):
     def _repr_html_(self) -> str:
         """Return means, standard deviations and numbers of undefined values as HTML."""
         header, *cells = self._cells(None, std=True)
-        return html_table(f"{len(self.texts)} texts", header, cells)
+        return html_table(count_texts(len(self.texts)), header, cells)
 
     def _cells(self, published: Published | None, *, std: bool) -> list[list[str]]:
         """Return the header and the rows, each followed by its published numbers."""

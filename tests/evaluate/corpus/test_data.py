@@ -2,7 +2,7 @@
 
 import csv
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -63,12 +63,13 @@ def _write_parquet(path: Path) -> Path:
     return path / "data.parquet"
 
 
-def _write_dataset(path: Path) -> Path:
+def _write_dataset(path: Path, shards: Sequence[pa.Table] | None = None) -> Path:
     """The files that `save_to_disk` of Hugging Face datasets 4 writes, in two shards."""
     folder = path / "data"
     folder.mkdir()
-    names = ["data-00000-of-00002.arrow", "data-00001-of-00002.arrow"]
-    for name, rows in zip(names, (_table()[:3], _table()[3:]), strict=True):
+    shards = shards or (_table()[:3], _table()[3:])
+    names = [f"data-{number:05}-of-{len(shards):05}.arrow" for number in range(len(shards))]
+    for name, rows in zip(names, shards, strict=True):
         with pa.OSFile(str(folder / name), "wb") as file, pa.ipc.new_stream(file, rows.schema) as s:
             s.write_table(rows)
     state = {"_data_files": [{"filename": name} for name in names], "_indices_files": None}
@@ -161,6 +162,15 @@ def test_the_text_column_is_found(tmp_path: Path, name: str, content: str, colum
         ("a.txt", b"good\nbad \xff\xfe\n", r"a.txt, line 2: byte 5 of the line \(0xff\) is not"),
         ("a.tsv", b"text\nd\xe9j\xe0 vu\n", r"line 2: byte 2 of the line \(0xe9\) is not UTF-8"),
         ("a.txt", "text".encode("utf-16"), r"line 1: byte 1 of the line \(0xff\) is not UTF-8"),
+        ("a.txt", "text".encode("utf-16-le"), "line 1: character 2 of the line is NUL.*UTF-16"),
+        ("a.csv", "text,n\n".encode("utf-16-be"), "line 1: character 1 of the line is NUL"),
+        ("a.txt", b"one\rtwo\rthree\r", r"has carriage returns \(CR\) and no line feeds"),
+        ("a.csv", b"text;label\na;1\n", "expected a comma between .*, got a semicolon: 'text;lab"),
+        ("a.csv", b"text\tlabel\na\t1\n", "expected a comma between the names .*, got a tab"),
+        ("a.tsv", b"text,label\na,1\n", "expected a tab between the names .*, got a comma"),
+        ("a.json", b'[{"text": "a"}]', "got a .json file. Save it as JSON lines, with .* .jsonl"),
+        ("a.tsv.gz", b"\x1f\x8b", r"is compressed \(.gz\).*Decompress it first"),
+        ("a.jsonl", b"{}\n", "text_column: .*, got None. It has no columns$"),
         ("a.txt", b"", "has no texts"),
         ("a.tsv", b"", "is empty: expected a header"),
         ("a.tsv", b"text\tlabel\n", "has no texts"),
@@ -238,6 +248,25 @@ def test_values_of_another_type_are_errors(
     parquet.write_table(table, path)
     with pytest.raises(InputError, match=message):
         _ = _texts(path, BOTH, text_column="text")
+
+
+def test_a_carriage_return_within_a_text_is_kept(tmp_path: Path) -> None:
+    path = _write(tmp_path / "a.txt", "one\rstill one\ntwo\r\n")
+    assert [text.text for text in _texts(path)] == ["one\rstill one", "two"]
+    assert [text.text for text in _texts(_write(tmp_path / "b.txt", "one\r"))] == ["one"]
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()])
+def test_every_type_of_strings_of_arrow_is_text(tmp_path: Path, kind: Any) -> None:
+    table = pa.table({"id": pa.array(["a"]), "text": pa.array(["the key"], kind)})
+    assert _texts(_write_dataset(tmp_path, [table])) == [LabelledText("the key")]
+
+
+def test_a_column_that_is_no_text_is_named_with_its_type(tmp_path: Path) -> None:
+    parquet.write_table(pa.table({"text": [b"the key"], "n": [1]}), tmp_path / "a.parquet")
+    message = r"no column of strings with the name text .* columns: text \(binary\), n \(int64\)"
+    with pytest.raises(InputError, match=message):
+        _ = _texts(tmp_path / "a.parquet")
 
 
 def test_text_of_a_parquet_file_that_is_not_utf_8_is_named(tmp_path: Path) -> None:

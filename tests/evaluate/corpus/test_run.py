@@ -8,17 +8,19 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow.dataset
 import pytest
+import torch
 from pyarrow import parquet
 from stand_in import CELLS, PART_SIZE, StandIn, contents, run_stand_in, write_texts
 
 from attnflow.errors import InputError
 from attnflow.evaluate import EvaluationPlan, LabelledText, RunProgress, run
 from attnflow.evaluate.corpus import _run
+from attnflow.models import Loaded
 
 N_TEXTS = 22
 N_PARTS = 6  # the last has two texts
@@ -384,6 +386,12 @@ def test_a_read_only_folder_is_an_error(data: Path, mounted: Path) -> None:
         ({"address": "a:1"}, "address must be left out without engine='ray', got 'a:1'"),
         ({"workers": 2}, "workers must be left out without engine='ray', got 2"),
         ({"threads": 0}, "threads must be 1 to 1024, got 0"),
+        ({"workers": 0}, "workers must be 1 or more, got 0"),
+        ({"fail_fast": "x"}, "fail_fast must be a bool, got 'x'"),
+        ({"on_progress": None}, "on_progress: expected a function of a RunProgress, got None"),
+        ({"plan": "raw"}, "plan: expected an EvaluationPlan, .* got 'raw'"),
+        ({"plan": {"methods": ["raw"]}}, "plan: expected an EvaluationPlan, .* got {'methods'"),
+        ({"plan": {}}, "plan: expected an EvaluationPlan, .* got {}"),
     ],
 )
 def test_settings_of_engines_are_checked(
@@ -400,3 +408,22 @@ def test_a_folder_is_loaded_on_the_gpus_of_workers(monkeypatch: pytest.MonkeyPat
     for gpus in (0.0, 0.5):
         _ = _run._loader("model", gpus)()
     assert seen == [None, "cuda"]
+
+
+@pytest.mark.parametrize(
+    ("model", "found"),
+    [
+        (None, "NoneType"),
+        (3, "int"),
+        (torch.nn.Linear(1, 1), "Linear"),
+        (Loaded(cast("Any", torch.nn.Linear(1, 1)), None), "Loaded"),
+        (lambda: (torch.nn.Linear(1, 1), None), "one that returns tuple"),
+    ],
+)
+def test_a_model_of_another_type_is_an_error_that_says_what_to_pass(
+    data: Path, tmp_path: Path, model: Any, found: str
+) -> None:
+    message = f"model: expected the folder or id of a model, or a function .*, got {found}. For a"
+    with pytest.raises(InputError, match=message):
+        _ = run(model, data, tmp_path / "run")
+    assert not (tmp_path / "run" / "run.json").exists()

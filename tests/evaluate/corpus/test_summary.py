@@ -1,6 +1,7 @@
 """The summary of a run: its statistics against NumPy, and its formats."""
 
 import csv
+import errno
 import io
 import math
 import re
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from pyarrow import parquet
 from stand_in import CELLS, run_stand_in, write_texts
 
+from attnflow.errors import InputError
 from attnflow.evaluate import Cell, LabelledText, Summary
 from attnflow.evaluate.corpus._data import Part
 from attnflow.evaluate.corpus._formats import groups, save_summary
@@ -303,3 +305,26 @@ def test_without_matplotlib_there_is_no_figure(
     )
     done = run_stand_in(write_texts(tmp_path / "texts.txt"), tmp_path / "run")
     assert len(done.summaries) == 4
+
+
+def test_a_full_disk_at_the_figure_says_how_to_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    found = _summary(tmp_path, np.full((3, 4), 0.5))
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", full)
+    message = (
+        r"summary\.svg cannot be written: No space left on device\. Free space or fix .* again"
+    )
+    with pytest.raises(InputError, match=message):
+        save_summary(found, tmp_path)
+    assert (tmp_path / "summary.txt").exists()
+
+
+def test_one_text_is_one_text(tmp_path: Path) -> None:
+    for count, expected in ((1, "m_1, d & e.txt: 1 text"), (2, "m_1, d & e.txt: 2 texts")):
+        folder = tmp_path / str(count)
+        folder.mkdir()
+        assert _summary(folder, np.full((count, 4), 0.5)).text().splitlines()[0] == expected

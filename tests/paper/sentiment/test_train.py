@@ -320,6 +320,24 @@ def test_a_model_without_a_classifier_is_unsupported(run: Run, tmp_path: Path) -
         _ = run(tmp_path / "run", base=tmp_path / "base")
 
 
+@pytest.mark.parametrize("family", ["T5", "GPT2", "Bloom"])
+def test_a_base_with_a_decoder_is_refused_before_anything_is_written(
+    run: Run, family: str, tmp_path: Path
+) -> None:
+    sizes: dict[str, dict[str, Any]] = {
+        "T5": {"d_model": 16, "d_kv": 8, "d_ff": 16, "num_layers": 1, "num_heads": 2},
+        "GPT2": {"n_embd": 16, "n_head": 2, "n_layer": 1},
+        "Bloom": {"hidden_size": 16, "n_head": 2, "n_layer": 1},
+    }
+    config = getattr(hf, f"{family}Config")(vocab_size=21, pad_token_id=0, **sizes[family])
+    getattr(hf, f"{family}Model")(config).save_pretrained(tmp_path / "base")
+    _ = tokenizer(tmp_path / "base")
+    kind = "an encoder-decoder" if family == "T5" else "a decoder"
+    with pytest.raises(UnsupportedModelError, match=f"expected an encoder, got {kind}: "):
+        _ = run(tmp_path / "run", base=tmp_path / "base")
+    assert not (tmp_path / "run").exists()
+
+
 @pytest.mark.parametrize("name", ["train", "dev"])
 def test_sentences_without_labels_are_an_input_error(run: Run, name: str, tmp_path: Path) -> None:
     for reviews, found in (([], "none"), ([Review("a film", None)], "one without")):

@@ -72,7 +72,8 @@ def _source(path: Path, schema: Any, batches: Callable[[tuple[str, ...]], Iterat
             before += batch.num_rows
 
     strings = tuple(field.name for field in schema if _is_text(field.type))
-    return Source(path, tuple(schema.names), strings, rows, "row", typed=True)
+    types = tuple(str(field.type) for field in schema)
+    return Source(path, tuple(schema.names), strings, rows, "row", typed=True, types=types)
 
 
 def _values(column: Any, path: Path, before: int) -> list[object]:
@@ -96,7 +97,8 @@ def _is_text(kind: Any) -> bool:
 
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+    known = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+    return any(is_text(kind) for is_text in known)
 
 
 def _file_names(folder: Path) -> list[str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from attnflow._internal import checks
-from attnflow._internal.files import PathLike, as_path
+from attnflow._internal.files import PathLike, as_path, open_regular
 from attnflow.errors import InputError
 from attnflow.evaluate._plan import EvaluationPlan
 from attnflow.evaluate._texts import LabelledText
@@ -32,6 +32,7 @@ _FORMATS = {
     ".ndjson": jsonl_source,
     ".parquet": parquet_source,
 }
+_COMPRESSED = {".gz", ".bz2", ".xz", ".zst", ".zip"}
 _TEXT_NAMES = ("text", "sentence")  # columns that hold the text unless another one is chosen
 _DIGEST_SIZE = 8  # bytes for each part, so that the digests of a large corpus fit in memory
 
@@ -186,7 +187,16 @@ def open_corpus(
 def _source(path: Path) -> Source:
     if path.is_dir():
         return dataset_source(path)
-    return _FORMATS.get(path.suffix.lower(), lines_source)(path)
+    suffix = path.suffix.lower()
+    if suffix == ".json" or suffix in _COMPRESSED:
+        open_regular(path).close()  # its errors say what is wrong with the path
+        raise InputError(
+            f"{path}: expected one JSON object a line in a file that ends in .jsonl, got a .json "
+            "file. Save it as JSON lines, with the name .jsonl"
+            if suffix == ".json"
+            else f"{path} is compressed ({suffix}), and is not read so. Decompress it first"
+        )
+    return _FORMATS.get(suffix, lines_source)(path)
 
 
 def _text_column(source: Source, name: str | None) -> str:
@@ -198,8 +208,8 @@ def _text_column(source: Source, name: str | None) -> str:
     if len(source.text_columns) == 1:
         return source.text_columns[0]
     raise InputError(
-        f"text_column: expected the name of the column with the texts, since {source.path} has "
-        f"none of the name text or sentence, got None. Its columns: {', '.join(source.columns)}"
+        f"text_column: expected the name of the column with the texts, since {source.path} has no "
+        f"column of strings with the name text or sentence, got None. {source.its_columns()}"
     )
 
 
@@ -224,8 +234,7 @@ def _position_column(source: Source, name: str | None, plan: EvaluationPlan) -> 
 def _known_column(source: Source, name: str, argument: str) -> str:
     if name not in source.columns:
         raise InputError(
-            f"{argument}: {source.path} has no column {name!r}. Its columns: "
-            f"{', '.join(source.columns)}"
+            f"{argument}: {source.path} has no column {name!r}. {source.its_columns()}"
         )
     return name
 

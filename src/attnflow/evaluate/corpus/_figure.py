@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attnflow import plot
+from attnflow._internal.run_folder import resume_advice
+from attnflow.errors import InputError
 
 if TYPE_CHECKING:
     from attnflow.evaluate.corpus._formats import Group
@@ -46,7 +48,15 @@ def save_figure(groups: Sequence[Group], path: Path) -> None:
         list(named.values()), list(named), loc="outside upper left", ncols=5, frameon=False,
         fontsize="small",
     )  # fmt: skip
-    plot.save(figure, path)
+    try:
+        plot.save(figure, path)
+    except InputError as error:
+        reason = error.__cause__
+        if not isinstance(reason, OSError):
+            raise
+        raise InputError(
+            f"{path} cannot be written: {reason.strerror or reason}. {resume_advice(path)}"
+        ) from reason
 
 
 def _draw(ax: Any, group: Group, edges: str) -> None:

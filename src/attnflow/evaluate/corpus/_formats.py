@@ -10,7 +10,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
-from attnflow._internal.display import align_columns, format_number, markdown_table, printable
+from attnflow._internal.display import (
+    align_columns,
+    count_texts,
+    format_number,
+    markdown_table,
+    printable,
+)
 from attnflow._internal.run_folder import replace_file
 from attnflow.evaluate.corpus._figure import save_figure
 
@@ -153,7 +159,7 @@ def _document(
     settings = cast("Any", summary.settings)
     model, data = settings["model"]["name"], settings["data"]["name"]
     failed = f", {summary.failed:,} failed" if summary.failed else ""
-    parts = [about(printable(f"{model}, {data}: {summary.texts:,} texts{failed}"))]
+    parts = [about(printable(f"{model}, {data}: {count_texts(summary.texts)}{failed}"))]
     found = groups(summary)
     for group in found:
         several = len(group.edges) > 1

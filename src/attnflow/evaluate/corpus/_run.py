@@ -18,6 +18,7 @@ from attnflow._internal.run_folder import folder_names, locked_folder
 from attnflow.errors import InputError
 from attnflow.evaluate._plan import EvaluationPlan
 from attnflow.evaluate._texts import LabelledText
+from attnflow.evaluate.corpus._arguments import check_arguments, load_checked
 from attnflow.evaluate.corpus._data import Corpus, Part, Scan, open_corpus
 from attnflow.evaluate.corpus._engine import Engine, LocalEngine
 from attnflow.evaluate.corpus._formats import save_summary
@@ -171,8 +172,10 @@ def run(
     (2, ['run.json'])
     """
     require("pyarrow", need="evaluation over a corpus needs", extra="parquet")
+    check_arguments(model, plan, workers, on_progress, fail_fast=fail_fast)
     plan = plan or EvaluationPlan()
-    worker = Worker(_loader(model, gpus), plan, _threads(threads))
+    loader = functools.partial(load_checked, _loader(model, gpus))
+    worker = Worker(loader, plan, _threads(threads))
     corpus = open_corpus(
         data, plan, text_column=text_column, label_column=label_column,
         position_column=position_column, limit=limit, part_size=part_size,

@@ -19,7 +19,16 @@ class Source:
     rows: Callable[[tuple[str, ...]], Iterator[SourceRow]]  # reads the file from its start
     unit: Literal["line", "row"]  # what the numbers of rows count, from 1
     typed: bool  # whether values have types, or are strings all
+    types: tuple[str, ...] = ()  # of the columns, where the file says them
 
     def place(self, number: int) -> str:
         """Return where a row is, for errors."""
         return f"{self.path}, {self.unit} {number}"
+
+    def its_columns(self) -> str:
+        """Return a sentence with the names of the columns, and their types if known, for errors."""
+        names = self.columns
+        if self.types:
+            pairs = zip(self.columns, self.types, strict=True)
+            names = tuple(f"{name} ({kind})" for name, kind in pairs)
+        return f"Its columns: {', '.join(names)}" if names else "It has no columns"

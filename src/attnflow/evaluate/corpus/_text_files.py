@@ -13,6 +13,7 @@ from attnflow.evaluate.corpus._source import Source, SourceRow
 
 _MAX_LINE = 2**26  # bytes. Chosen: far more than a model reads; a file without line breaks has more
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab"}
 _TEXT = "text"  # the column of a file of lines
 
 
@@ -28,12 +29,12 @@ def lines_source(path: Path) -> Source:
 
 def tsv_source(path: Path) -> Source:
     """Return a file of fields between tabs; quotes have no meaning, as in the files of GLUE."""
-    return _table_source(path, lambda: ((n, line.split("\t")) for n, line in _lines(path)))
+    return _table_source(path, lambda: ((n, line.split("\t")) for n, line in _lines(path)), "\t")
 
 
 def csv_source(path: Path) -> Source:
     """Return a file of comma-separated values; a quoted field may have commas and line breaks."""
-    return _table_source(path, lambda: _csv_rows(path))
+    return _table_source(path, lambda: _csv_rows(path), ",")
 
 
 def jsonl_source(path: Path) -> Source:
@@ -69,9 +70,19 @@ def jsonl_source(path: Path) -> Source:
     return Source(path, tuple(first), strings, rows, "line", typed=True)
 
 
-def _table_source(path: Path, read: Callable[[], Iterator[tuple[int, list[str]]]]) -> Source:
+def _table_source(
+    path: Path, read: Callable[[], Iterator[tuple[int, list[str]]]], separator: str
+) -> Source:
     """Return rows of fields under a header with the names of the columns."""
     _, header = _first(read(), path, "a header with the names of the columns")
+    if len(header) == 1:
+        for other, name in _SEPARATORS.items():
+            if other in header[0]:
+                raise InputError(
+                    f"{path}: expected {_SEPARATORS[separator]} between the names of the header, "
+                    f"got {name}: {reprlib.repr(header[0])}. Save it as {path.suffix} with "
+                    f"{_SEPARATORS[separator]} between fields, or rename the column"
+                )
     if len(set(header)) < len(header):
         raise InputError(f"{path}: expected different names in the header, got {header}")
 
@@ -127,7 +138,23 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
                     f"{path}, line {number}: byte {reason.start + 1} of the line "
                     f"(0x{line[reason.start]:02x}) is not UTF-8. Save the file as UTF-8"
                 ) from reason
-            yield number, text.removesuffix("\n").removesuffix("\r")
+            text = text.removesuffix("\n").removesuffix("\r")
+            _check_characters(path, number, text, only=number == 1 and not line.endswith(b"\n"))
+            yield number, text
+
+
+def _check_characters(path: Path, number: int, text: str, *, only: bool) -> None:
+    """Reject a line that shows another encoding or other line ends; `only` one has no line feed."""
+    if "\0" in text:
+        raise InputError(
+            f"{path}, line {number}: character {text.index(chr(0)) + 1} of the line is NUL, as in "
+            "files with the encoding UTF-16. Save the file as UTF-8"
+        )
+    if only and "\r" in text:
+        raise InputError(
+            f"{path} has carriage returns (CR) and no line feeds (LF), as files of old Macs do. "
+            "Save the file with line feeds"
+        )
 
 
 def _first(rows: Iterator[tuple[int, Any]], path: Path, expected: str) -> tuple[int, Any]:

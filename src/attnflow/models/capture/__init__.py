@@ -15,9 +15,10 @@ from attnflow.models.capture._calls import (
 from attnflow.models.capture._capture import capture_attention, uses_interface
 from attnflow.models.capture._hooks_modules import hook_modules
 from attnflow.models.capture._hooks_transformers import hook_transformers
+from attnflow.models.capture._memory import Estimate, Sizes, check_memory, sizes_of
 
 __all__ = [
-    "ROLES", "Call", "Collector", "Role", "capture_attention", "evaluation_mode", "explain_failure",
-    "force_eager", "hook_modules", "hook_transformers", "not_finite", "not_normalized",
-    "uses_interface",
+    "ROLES", "Call", "Collector", "Estimate", "Role", "Sizes", "capture_attention", "check_memory",
+    "evaluation_mode", "explain_failure", "force_eager", "hook_modules", "hook_transformers",
+    "not_finite", "not_normalized", "sizes_of", "uses_interface",
 ]  # fmt: skip

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from attnflow.errors import InputError, UnsupportedModelError
 from attnflow.models import load
+from attnflow.models.inputs import has_decoder, is_decoder
 from attnflow.models.loading import quiet_transformers
 from attnflow.paper.data import SENTIMENTS
 
@@ -19,8 +20,15 @@ if TYPE_CHECKING:
 
 
 def load_base(base: PathLike) -> Loaded:
-    """Return a base model with its tokenizer, which must have a padding token."""
+    """Return an encoder with its tokenizer, which must have a padding token."""
     loaded = load(base)
+    kinds = {"an encoder-decoder": has_decoder, "a decoder": is_decoder}
+    for kind, is_kind in kinds.items():
+        if is_kind(loaded.model):
+            raise UnsupportedModelError(
+                f"expected an encoder, got {kind}: {base} ({type(loaded.model).__name__}). Pass an "
+                "encoder such as BERT, RoBERTa or DistilBERT"
+            )
     if loaded.tokenizer is None or loaded.tokenizer.pad_token_id is None:
         missing = "tokenizer" if loaded.tokenizer is None else "padding token"
         raise InputError(
