@@ -85,7 +85,7 @@ def test_special_tokens_count_in_comparisons_unless_set(
         ({"replace": 1.5}, "replace must be an integer, got 1.5"),
         ({"replace": "blank"}, "replace: expected one of unk, mask, pad, mean, attention_mask"),
         ({"reduce": None}, "reduce: expected one of norm"),
-        ({"steps": 0}, "steps must be 1 or more"),
+        ({"steps": 0}, "steps must be 1 to 1000"),
         ({"k": 0}, "k must be 1 or more"),
         ({"bins": [0]}, "bins: expected percents"),
         ({"special": 1}, "special must be a bool"),

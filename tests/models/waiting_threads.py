@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from torch import nn
 
-from attnflow.models import _run_model
+from attnflow.models import _model
 from waiting import until
 
 
@@ -45,7 +45,7 @@ class SharedPasses:
         def leave(*_: Any) -> None:
             inside.discard(threading.get_ident())
 
-        monkeypatch.setattr(_run_model, "_released", Released())
+        monkeypatch.setattr(_model, "_released", Released())
         self._wait, self._leave = wait, leave
 
     def wait_in(self, modules: Iterable[nn.Module]) -> None:

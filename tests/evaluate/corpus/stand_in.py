@@ -14,6 +14,7 @@ import numpy as np
 
 from attnflow.errors import InputError
 from attnflow.evaluate import Cell, EvaluationPlan, LabelledText, RunProgress, RunResult
+from attnflow.evaluate.corpus import _run
 from attnflow.evaluate.corpus._data import open_corpus
 from attnflow.evaluate.corpus._engine import LocalEngine
 from attnflow.evaluate.corpus._run import run_corpus
@@ -44,7 +45,7 @@ class StandIn:
 
     def measure(self, texts: Sequence[LabelledText], _progress: Any = None) -> PartValues:
         self.calls += 1
-        if self.folder is not None:
+        if self.folder is not None and not _is_trial(texts):
             (self.folder / str(os.getpid())).touch()
             while not (self.folder / "go").exists():
                 time.sleep(0.01)
@@ -64,11 +65,16 @@ class StandIn:
         return np.frombuffer(digest[: 4 * len(CELLS)], np.uint32) / 2**31 - 1
 
 
+def _is_trial(texts: Sequence[LabelledText]) -> bool:
+    """Whether these are the texts that a run tries before it writes anything."""
+    return texts[-1].text.startswith(_run._PLAIN)
+
+
 class Deadly(StandIn):
     """A worker that one of the texts kills."""
 
     def measure(self, texts: Sequence[LabelledText], _progress: Any = None) -> PartValues:
-        if any("number 13" in text.text for text in texts):
+        if any("number 13" in text.text for text in texts) and not _is_trial(texts):
             os.kill(os.getpid(), signal.SIGKILL)
         return super().measure(texts)
 

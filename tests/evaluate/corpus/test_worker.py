@@ -10,7 +10,10 @@ import pyarrow.dataset
 import pytest
 import torch
 from stand_in import contents
-from transformers import BertConfig, BertModel
+from tokenizers import Tokenizer
+from tokenizers.models import BPE
+from tokenizers.pre_tokenizers import Whitespace
+from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
 from attnflow import paper
 from attnflow.errors import InputError, MissingDependencyError
@@ -167,6 +170,19 @@ def test_a_model_without_a_head_is_an_error_before_anything_is_written(
     with pytest.raises(InputError, match="expected an output with logits"):
         _ = run(lambda: headless, data, tmp_path / "run")
     assert not (tmp_path / "run" / "run.json").exists()
+
+
+def test_a_vocabulary_without_the_words_of_a_plain_text_is_no_error(
+    loaded: Loaded, tmp_path: Path
+) -> None:
+    data = tmp_path / "bases.txt"
+    _ = data.write_text("A C G T A C\nA C\n", encoding="utf-8")
+    bases = Tokenizer(BPE({"A": 0, "C": 1, "G": 2, "T": 3}, []))
+    bases.pre_tokenizer = Whitespace()
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=bases)
+    plan = EvaluationPlan(methods=("raw",), layers=(1,), row=4)
+    done = run(lambda: Loaded(loaded.model, tokenizer), data, tmp_path / "run", plan=plan)
+    assert (done.summary.texts, done.summary.failed) == (2, 1)
 
 
 def test_a_row_that_short_texts_do_not_have_is_no_error(

@@ -30,7 +30,8 @@ from attnflow.evaluate.corpus._worker import Load, Worker, WorkerFacts
 from attnflow.models import load
 
 EngineName: TypeAlias = Literal["local", "ray"]
-_PLAIN_WORDS = 8  # of a text that no model should fail on. Chosen
+_PLAIN = "this is a text of some words"
+_CANDIDATES = 16  # texts, of which one of middle length is tried before a run. Chosen
 PART_SIZE = 512  # texts. Chosen: some seconds of work, which is what a killed run loses at most
 
 
@@ -204,7 +205,7 @@ def run_corpus(
             facts = engine.start()
             _check_labels(corpus, scan, facts)
             if not (folder / FILE).exists():
-                _check_a_text(engine, corpus, scan, plan, facts)
+                _check_a_text(engine, corpus, scan, facts)
             settings = run_settings(name, plan, corpus, scan, facts)
             store_settings(folder, settings)
             files = PartFiles.of(folder, scan.parts, settings)
@@ -285,22 +286,19 @@ def _check_labels(corpus: Corpus, scan: Scan, facts: WorkerFacts) -> None:
             )
 
 
-def _check_a_text(
-    engine: Engine, corpus: Corpus, scan: Scan, plan: EvaluationPlan, facts: WorkerFacts
-) -> None:
+def _check_a_text(engine: Engine, corpus: Corpus, scan: Scan, facts: WorkerFacts) -> None:
     """Raise the error of a model or setting with which every text would fail.
 
-    That is one with which a text of the corpus fails, and a plain text of a few words too.
+    That is one with which a text of the corpus and a plain text of a few words fail alike.
     """
-    first = next(corpus.parts(scan)).texts
-    sample = min(first, key=lambda text: (not text.text.strip(), len(text.text)))
-    words = max(_PLAIN_WORDS, abs(plan.row) + 1 if isinstance(plan.row, int) else 0)
-    plain = "a " * words + (facts.mask_token or "")
+    first = next(corpus.parts(scan)).texts[:_CANDIDATES]
+    sample = sorted(first, key=lambda text: len(text.text))[len(first) // 2]
+    plain = f"{_PLAIN} {facts.mask_token or ''}"
     position = None if sample.position is None else 0
     texts = (sample, LabelledText(plain, sample.label, position))
     [(_, found)] = engine.results(iter([Part(0, 0, texts)]), lambda _done, _total: None)
-    if all(found.errors):
-        raise InputError(str(found.errors[0]))
+    if found.errors[0] is not None and found.errors[0] == found.errors[1]:
+        raise InputError(found.errors[0])
 
 
 def _loader(model: PathLike | Load, gpus: float) -> Load:

@@ -15,7 +15,7 @@ from attnflow.evaluate.corpus._parts import RESULTS
 from attnflow.evaluate.corpus._worker import WorkerFacts
 
 FILE = "run.json"
-_FORMAT = 1  # of the files of a run
+_FORMAT = 2  # of the files of a run
 
 
 def run_settings(

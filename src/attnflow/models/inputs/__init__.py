@@ -10,6 +10,7 @@ from attnflow.models._model import (
     device_of,
     forward_parameters,
     has_decoder,
+    inner_tokenizer,
     is_decoder,
     is_pretrained,
     layer_count,
@@ -18,8 +19,14 @@ from attnflow.models._model import (
     weight_count,
 )
 from attnflow.models.inputs._generate import Generate
-from attnflow.models.inputs._inputs import Inputs, Positions, TokenizedText
-from attnflow.models.inputs._names import name_example, name_positions
+from attnflow.models.inputs._inputs import (
+    Inputs,
+    Positions,
+    TokenizedText,
+    name_example,
+    name_positions,
+    token_names,
+)
 from attnflow.models.inputs._prepare import (
     ModelInput,
     Several,
@@ -33,8 +40,7 @@ from attnflow.models.inputs._prepare import (
     takes_padding,
     tokenize_text,
 )
-from attnflow.models.inputs._texts import Chat, OneText, Pair, inner_tokenizer, is_text
-from attnflow.models.inputs._tokenize import token_names
+from attnflow.models.inputs._texts import Chat, OneText, Pair, is_text
 
 __all__ = [
     "Chat", "Generate", "Inputs", "ModelInput", "OneText", "Pair", "Positions", "Several",

@@ -9,11 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from attnflow._internal import checks
 from attnflow._internal.words import align, strip_span
 from attnflow.errors import InputError, UnsupportedModelError
-from attnflow.models._model import device_of
-from attnflow.models._run_model import evaluation_mode, explain_failure
-from attnflow.models.inputs._inputs import TokenizedText
-from attnflow.models.inputs._texts import inner_tokenizer
-from attnflow.models.inputs._tokenize import token_names
+from attnflow.models._model import device_of, evaluation_mode, explain_failure, inner_tokenizer
+from attnflow.models.inputs._inputs import TokenizedText, token_names
 from attnflow.types import Span
 
 if TYPE_CHECKING:

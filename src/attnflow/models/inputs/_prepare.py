@@ -24,10 +24,9 @@ from attnflow.models._model import (
 )
 from attnflow.models.inputs._generate import Generate, count_new_tokens, generate_text
 from attnflow.models.inputs._images import are_images, image_tensors, is_image
-from attnflow.models.inputs._inputs import Inputs, Positions, TokenizedText
+from attnflow.models.inputs._inputs import Inputs, Positions, TokenizedText, token_names, tokenize
 from attnflow.models.inputs._tensors import as_tensors, prepare_tensors
 from attnflow.models.inputs._texts import Chat, OneText, Pair, is_text, split_texts
-from attnflow.models.inputs._tokenize import token_names, tokenize
 
 if TYPE_CHECKING:
     from PIL.Image import Image

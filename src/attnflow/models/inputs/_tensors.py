@@ -21,8 +21,7 @@ from attnflow.models._model import (
     token_limit,
     without_cache,
 )
-from attnflow.models.inputs._inputs import Inputs, Positions
-from attnflow.models.inputs._tokenize import token_names
+from attnflow.models.inputs._inputs import Inputs, Positions, token_names
 
 if TYPE_CHECKING:
     from torch import Tensor, nn

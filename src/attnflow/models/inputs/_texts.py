@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
 from attnflow.errors import InputError
-from attnflow.models._run_model import explain_failure
+from attnflow.models._model import explain_failure, inner_tokenizer
 
 # Two texts that a model reads together, such as a question and a passage.
 Pair: TypeAlias = tuple[str, str]
@@ -110,15 +110,3 @@ def _write(writer: Any, messages: list[dict[str, Any]]) -> str:
         )
     except TemplateError as reason:
         raise ValueError(str(reason)) from reason
-
-
-def inner_tokenizer(tokenizer: Any) -> Any:
-    """Return the tokenizer, or that of a processor."""
-    inner = getattr(tokenizer, "tokenizer", tokenizer)
-    if isinstance(inner, type) or not hasattr(inner, "convert_ids_to_tokens"):
-        raise InputError(
-            "tokenizer: expected one of transformers, such as attnflow.models.load(folder)"
-            f".tokenizer, got {type(tokenizer).__name__}. Wrap one of the package tokenizers in "
-            "PreTrainedTokenizerFast(tokenizer_object=…)"
-        )
-    return inner
