@@ -1,6 +1,6 @@
-"""Train the verb-number model with one setting changed, for the comparison in docs/paper-tables.md.
+"""Train the verb-number model with other settings, for the comparison in docs/paper-tables.md.
 
-Every setting is the paper's recipe with 8 epochs, but for what its name says:
+All are the paper's recipe with 8 epochs, but for what the name of a setting says; `long` has 24:
 
     python benchmarks/training_settings.py SETTING --data DIR --teacher FOLDER --out FOLDER
 
