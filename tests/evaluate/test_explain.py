@@ -41,6 +41,13 @@ def test_a_single_method_may_be_named_alone(shipped: Loaded) -> None:
     assert not found.saturated
 
 
+def test_without_importance_or_scores_there_are_no_correlations(shipped: Loaded) -> None:
+    found = explain(shipped.model, shipped.tokenizer, TEXT, methods=["raw"])
+    assert dataclasses.replace(found, importance={}).correlations() == {}
+    without_scores = dataclasses.replace(found, scores={})
+    assert without_scores.correlations() == {"blank_out": {}, "input_gradient": {}}
+
+
 @pytest.mark.parametrize("weights", ["attention", "gradient"])
 def test_in_inference_mode_all_is_the_same(shipped: Loaded, weights: edges.Edges) -> None:
     expected = explain(shipped.model, shipped.tokenizer, TEXT, edges=weights)
