@@ -147,7 +147,7 @@ def test_generate_refuses_what_makes_no_attention(
             "layer must be left out without heads='all'",
             "layer must be left out without --heads all",
         ),
-        ('use heads="mean" of attend', "use --heads mean of attend"),
+        ('use heads="mean" or fewer tokens', "use --heads mean or fewer tokens"),
         ("Compute it again with attend(…, heads='all')", None),
         ("subheads='all' and heads=3", None),
     ],

@@ -27,7 +27,7 @@ def test_tables_are_printed_with_the_papers_numbers(run: Run, table: str) -> Non
     names = [line.split("|")[1].strip() for line in lines if line.startswith("| ")]
     assert names == ["", "raw", "raw, paper", "rollout", "rollout, paper", "flow", "flow, paper"]
     assert {"table-1": "0.69 ± 0.27", "table-2": "0.53 ± 0.33"}[table] in result.stdout
-    assert lines[-1].endswith("; some of it side by side")
+    assert lines[-1].endswith("; parts overlap in time")
     assert ("the norm over dimensions" in result.stdout) == (table == "table-2")
 
 

@@ -161,6 +161,13 @@ def test_it_does_not_matter_whether_gradients_are_on(outside: Any):
     assert_close(found, expected, atol=1e-9)
 
 
+def test_tensors_made_in_inference_mode_are_taken():
+    with torch.inference_mode():
+        made = {name: value.clone() for name, value in inputs_for("bert").items()}
+    [found] = gradient(model_of("bert"), None, made)
+    assert_close(found, one(gradient, "bert"), atol=1e-9)
+
+
 class Classifier(nn.Module):
     """Two logits from the mean over positions of what a plain module returns."""
 

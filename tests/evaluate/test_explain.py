@@ -1,5 +1,6 @@
 """`explain`: one text, everything side by side."""
 
+import copy
 import dataclasses
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,24 @@ def test_a_single_method_may_be_named_alone(shipped: Loaded) -> None:
     found = explain(shipped.model, shipped.tokenizer, TEXT, methods="rollout")  # pyright: ignore[reportArgumentType]
     assert list(found.scores) == ["rollout"]
     assert not found.saturated
+
+
+def test_without_importance_or_scores_there_are_no_correlations(shipped: Loaded) -> None:
+    found = explain(shipped.model, shipped.tokenizer, TEXT, methods=["raw"])
+    assert dataclasses.replace(found, importance={}).correlations() == {}
+    without_scores = dataclasses.replace(found, scores={})
+    assert without_scores.correlations() == {"blank_out": {}, "input_gradient": {}}
+
+
+@pytest.mark.parametrize("weights", ["attention", "gradient"])
+def test_in_inference_mode_all_is_the_same(shipped: Loaded, weights: edges.Edges) -> None:
+    expected = explain(shipped.model, shipped.tokenizer, TEXT, edges=weights)
+    # A copy has no earlier results.
+    for model in (shipped.model, copy.deepcopy(shipped.model)):
+        with torch.inference_mode():
+            found = explain(model, shipped.tokenizer, TEXT, edges=weights)
+        for name, values in expected.columns().items():
+            np.testing.assert_allclose(found.columns()[name], values, atol=1e-6, err_msg=name)
 
 
 @pytest.mark.parametrize(("layer", "expected"), [(6, True), (2, False)])

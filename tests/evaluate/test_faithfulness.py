@@ -132,7 +132,7 @@ def test_texts_together_are_as_one_by_one() -> None:
         ([[1.0]], {}, "expected a number for each of 2 tokens"),
         ([[1.0, np.nan]], {}, "none of them NaN"),
         ([], {}, "expected an array for each text, got only 0"),
-        ([[1.0, 2.0], [1.0, 2.0]], {}, "expected an array for each of 1 text, got 2"),
+        ([[1.0, 2.0], [1.0, 2.0]], {}, "expected an array for each text, got 2 for 1 text"),
         ([[1.0, 2.0]], {"bins": []}, "bins: expected percents"),
         ([[1.0, 2.0]], {"bins": [0]}, "bins: expected percents"),
         ([[1.0, 2.0]], {"bins": [101]}, "bins: expected percents"),

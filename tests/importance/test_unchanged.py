@@ -8,6 +8,7 @@ import torch
 from answering_models import FAMILIES, METHODS, model_of, new_model, predict, text_for, tokenizer
 
 import attnflow as af
+from attnflow import importance
 from close_results import assert_close
 from model_state import unchanged
 
@@ -46,6 +47,14 @@ def test_it_does_not_matter_whether_gradients_are_on(method: str, outside: Any):
         was = torch.is_grad_enabled(), torch.is_inference_mode_enabled()
         assert_close(ask(model, tokenizer(), text_for("bert")), expected, atol=1e-9)
         assert (torch.is_grad_enabled(), torch.is_inference_mode_enabled()) == was
+
+
+def test_a_model_may_be_asked_for_the_first_time_in_inference_mode():
+    expected = importance.input_gradient(new_model("bert"), tokenizer(), text_for("bert"))
+    model = new_model("bert")  # whose sums are not known yet
+    with torch.inference_mode():
+        found = importance.input_gradient(model, tokenizer(), text_for("bert"))
+    assert_close(found, expected, atol=1e-9)
 
 
 def test_a_model_with_frozen_weights_has_gradients_all_the_same():

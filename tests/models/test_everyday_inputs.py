@@ -139,6 +139,27 @@ def test_the_chat_template_is_that_of_the_processor_or_of_its_tokenizer(
     assert found.origin.text == "john : Mary saw her house author :"
 
 
+@pytest.mark.parametrize(
+    ("rewritten", "content", "expected"),
+    [
+        ("content | tojson", 'Mary saw "her" house', '"Mary saw \\"her\\" house"'),
+        ("content | upper", "Mary saw her house", "MARY SAW HER HOUSE"),
+        ("content | replace('her', 'his')", "Mary saw her house", "Mary saw his house"),
+        ("content[:4]", "Mary saw her house", "Mary"),
+        ("content", "0", "0"),
+        # The first part: a string has none.
+        ("content[0]['text']", "Mary saw her house", "Mary saw her house"),
+    ],
+)
+def test_chat_templates_may_rewrite_what_is_said(
+    chatting: models.Loaded, rewritten: str, content: str, expected: str
+) -> None:
+    chatting.tokenizer.chat_template = TEMPLATE.replace("m['content']", f"m.{rewritten}")
+    said = [{"role": "john", "content": content}]
+    found: Any = af.attend(chatting.model, chatting.tokenizer, said)
+    assert found.origin.text == f"john : {expected} author :"
+
+
 # ---- images ---------------------------------------------------------------------------------
 
 

@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 
 import attnflow as af
+from attnflow._internal.scale import largest_other
 from attnflow.types import random_attention
 from attnflow.view._picture import draw, picture
 from sink_models import with_sink
@@ -82,8 +83,10 @@ def test_an_image_is_drawn_as_its_patches() -> None:
         assert f"{method}, layer 2" in ax.get_title()
     grid = af.rollout(attention, queries=0).to_grid(0)[1]
     drawn = np.asarray(figure.axes[1].images[1].get_array())
-    # The scale ends at the largest score but for the query's own and sinks.
-    np.testing.assert_allclose(drawn, np.minimum(grid, drawn.max()), atol=1e-12)
+    # The scale ends at the largest score but for sinks; the query is no patch.
+    top = largest_other(grid.reshape(1, -1), np.zeros(grid.size, dtype=bool))
+    np.testing.assert_allclose(drawn, np.minimum(grid, top), atol=1e-12)
+    assert len(np.unique(drawn)) > 1
 
 
 def test_saturated_flow_of_an_image_is_marked() -> None:

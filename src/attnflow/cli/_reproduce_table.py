@@ -174,7 +174,7 @@ def _time_line(by_model: list[list[LayerTable]], total: float) -> str:
         seconds.update(cast("Any", tables[0].settings["seconds"]))
     parts = ", ".join(f"{name.replace('_', ' ')} {part:.1f} s" for name, part in seconds.items())
     # A thread scores a batch while the next goes through the model: parts may sum to more.
-    return f"{total:.1f} s with loading: {parts}; some of it side by side"
+    return f"{total:.1f} s with loading: {parts}; parts overlap in time"
 
 
 def _heading(title: str, table: LayerTable, description: str) -> str:

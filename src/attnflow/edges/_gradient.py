@@ -14,7 +14,7 @@ from attnflow.edges._target import TargetSettings, target_logit, target_scorer
 from attnflow.errors import UnsupportedModelError
 from attnflow.models.capture import Call, Role, Sizes, capture_attention
 from attnflow.models.inputs import Inputs, ModelInput, Several, Single
-from attnflow.models.scoring import OneTarget, evaluation, read_output
+from attnflow.models.scoring import OneTarget, evaluation, read_output, recordable
 from attnflow.types import AttentionGraph
 
 if TYPE_CHECKING:
@@ -103,7 +103,6 @@ def gradient(
 
     def compute(model: nn.Module, inputs: Inputs) -> AttentionGraph:
         scorer = target_scorer(model, tokenizer, inputs, target, position)
-        fields = scorer.inputs[0].fields
         calls: list[tuple[Role, Tensor]] = []
 
         def receive(call: Call) -> None:
@@ -111,6 +110,7 @@ def gradient(
             calls.append((call.role, call.weights()))
 
         with evaluation(model, gradients=True), _all_gradients(model):
+            fields = recordable(scorer.inputs[0].fields)
             output = capture_attention(model, fields, receive, gradients=True)
             logits = read_output(model, output, fields, scorer.inputs)
             score, settings = target_logit(scorer, logits, against)

@@ -85,6 +85,8 @@ class Explanation:
 
     def correlations(self) -> dict[str, dict[str, float]]:
         """Return Spearman's rank correlation by importance and method; NaN if undefined."""
+        if not self.scores or not self.importance:
+            return {name: {} for name in self.importance}
         rows = np.stack([result.scores[0, 0] for result in self.scores.values()])
         values = np.stack([result.values for result in self.importance.values()])
         found = rank_correlation(np.broadcast_to(rows, (len(values), *rows.shape)), values)

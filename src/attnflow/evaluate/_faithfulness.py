@@ -130,7 +130,8 @@ def faithfulness(
     )  # fmt: skip
     if len(found) != len(scores):
         raise InputError(
-            f"scores: expected an array for each of {count_texts(len(found))}, got {len(scores)}"
+            f"scores: expected an array for each text, got {len(scores)} for "
+            f"{count_texts(len(found))}"
         )
     made = {
         "bins": shares,

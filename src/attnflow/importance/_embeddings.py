@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from attnflow.errors import UnsupportedModelError
+from attnflow.models.scoring import recordable
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -26,6 +27,7 @@ def changed_embeddings(
     Yields the arguments for the pass. If `fields[main]` holds embeddings, these are changed.
     Embeddings that the model adds, such as those of positions, are added after the change.
     """
+    fields = recordable(fields)
     ids: Tensor = fields[main]
     if ids.is_floating_point():
         yield {**fields, main: change(ids)}

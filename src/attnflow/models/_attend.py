@@ -158,7 +158,7 @@ def _check_memory(model: nn.Module, inputs: Inputs, *, averaged: bool) -> None:
 
     lengths = [None if source.tokens is None else len(source.tokens) for source in inputs.sources]
     if None in lengths or sum(length or 0 for length in lengths) >= _CHECKED:
-        instead = "" if averaged else 'heads="mean" of attend, '
+        instead = "" if averaged else 'attnflow.models.attend(…, heads="mean"), '
         check_memory("attention", model, [inputs], estimate, instead=instead)
 
 

@@ -149,6 +149,7 @@ def test_labels_of_text_files_are_numbers_or_names(tmp_path: Path) -> None:
         ("a.tsv", "id\tsentence\n1\ta\n", "sentence"),
         ("a.csv", "sentence,text\na,b\n", "text"),
         ("a.csv", "words\na\n", "words"),
+        ("a.csv", '"text, raw"\na\n', "text, raw"),
         ("a.jsonl", '{"id": 1, "words": "a"}\n', "words"),
     ],
 )

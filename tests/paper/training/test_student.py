@@ -33,6 +33,7 @@ from attnflow.paper.training._loop import (
     new_state,
     run_epoch,
 )
+from model_state import unchanged
 
 Run = Callable[..., TrainingResult]
 STUDENT = Recipe(epochs=2, batch_size=32, warmup_steps=5, mix=Mix(generated=20))
@@ -243,7 +244,11 @@ def test_without_a_teacher_one_is_trained_first(
 
 def test_the_teacher_may_be_a_loaded_model(student: Path, complete: Path, tmp_path: Path) -> None:
     splits, loaded = generated_splits(SENTENCES), load(complete)
-    _ = train(splits, tmp_path / "run", recipe=STUDENT, teacher=loaded, threads=1)
+    teacher: Any = loaded.model.train()  # a mode that must not matter
+    before = [block.attn.attention_function for block in teacher.blocks]
+    with unchanged(teacher):
+        _ = train(splits, tmp_path / "run", recipe=STUDENT, teacher=loaded, threads=1)
+    assert [block.attn.attention_function for block in teacher.blocks] == before
     weights = "model.safetensors"
     assert (tmp_path / "run" / weights).read_bytes() == (student / weights).read_bytes()
 

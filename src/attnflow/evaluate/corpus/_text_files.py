@@ -75,7 +75,7 @@ def _table_source(
 ) -> Source:
     """Return rows of fields under a header with the names of the columns."""
     _, header = _first(read(), path, "a header with the names of the columns")
-    if len(header) == 1:
+    if len(header) == 1 and separator not in header[0]:  # a quoted name may contain it
         for other, name in _SEPARATORS.items():
             if other in header[0]:
                 raise InputError(

@@ -88,15 +88,29 @@ def _chat_text(tokenizer: Any, messages: Sequence[Mapping[str, Any]]) -> str:
             "chat messages need a tokenizer with a chat template, and this one has none. Pass the "
             "prompt as one text"
         )
-    asked = [message["content"].strip() for message in messages if message["role"] != "assistant"]
     failed = "the chat template of the tokenizer does not take these messages"
     with explain_failure(failed, "call its apply_chat_template"):
         text = _write(writer, [dict(message) for message in messages])
-        if not asked or asked[-1] in text:
+        if not _leaves_out(writer, messages, text):
             return text
         parts = [[{"type": "text", "text": message["content"]}] for message in messages]
         pairs = zip(messages, parts, strict=True)
         return _write(writer, [{**message, "content": content} for message, content in pairs])
+
+
+def _leaves_out(writer: Any, messages: Sequence[Mapping[str, Any]], text: str) -> bool:
+    """Whether a chat template wrote `text` without the content of the last question.
+
+    It is left out if other content gives the same text. Templates may rewrite content, such as to
+    upper case, so that the text need not contain it as it was.
+    """
+    asked = [n for n, message in enumerate(messages) if message["role"] != "assistant"]
+    if not asked:
+        return False
+    others = [dict(message) for message in messages]
+    # Not empty: a template that takes the first of the parts would fail.
+    others[asked[-1]]["content"] = "1" if messages[asked[-1]]["content"].strip() == "0" else "0"
+    return _write(writer, others) == text
 
 
 def _write(writer: Any, messages: list[dict[str, Any]]) -> str:

@@ -4,7 +4,14 @@ This is the interface of `attnflow.models` for the other packages of attnflow, n
 """
 
 from attnflow.models.scoring._batches import Variant, batches
-from attnflow.models.scoring._passes import Logits, all_logits, evaluation, read_logits, read_output
+from attnflow.models.scoring._passes import (
+    Logits,
+    all_logits,
+    evaluation,
+    read_logits,
+    read_output,
+    recordable,
+)
 from attnflow.models.scoring._scorer import Score, Scorer, TargetScore, independent_classes
 from attnflow.models.scoring._single import SingleInput, single_inputs, split_batch
 from attnflow.models.scoring._target import Classes, OneTarget, Target
@@ -12,5 +19,5 @@ from attnflow.models.scoring._target import Classes, OneTarget, Target
 __all__ = [
     "Classes", "Logits", "OneTarget", "Score", "Scorer", "SingleInput", "Target", "TargetScore",
     "Variant", "all_logits", "batches", "evaluation", "independent_classes", "read_logits",
-    "read_output", "single_inputs", "split_batch",
+    "read_output", "recordable", "single_inputs", "split_batch",
 ]  # fmt: skip

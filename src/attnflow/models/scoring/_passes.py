@@ -37,6 +37,19 @@ def evaluation(model: nn.Module, *, gradients: bool) -> Generator[None]:
         yield
 
 
+def recordable(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arguments that autograd can save: it takes no tensors made in inference mode.
+
+    Called in `evaluation`, since a copy that is made in inference mode is no better.
+    """
+    import torch
+
+    return {
+        name: value.clone() if isinstance(value, torch.Tensor) and value.is_inference() else value
+        for name, value in fields.items()
+    }
+
+
 def read_logits(
     model: nn.Module, fields: Mapping[str, Any], inputs: Sequence[SingleInput]
 ) -> Logits:

@@ -12,6 +12,7 @@ uninterrupted one (on the same machine, with the same number of threads).
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import zip_longest
@@ -94,8 +95,9 @@ def train(
         The settings; None is `Recipe()`.
     teacher
         The folder of the teacher's model, if the recipe has a teacher, or any loaded model with the
-        same vocabulary that returns logits for both numbers. None trains it first, with
-        `ACCURATE_RECIPE` and the same seed, in the folder `teacher` of `folder`.
+        same vocabulary that returns logits for both numbers; a copy of it teaches, in evaluation
+        mode. None trains it first, with `ACCURATE_RECIPE` and the same seed, in the folder
+        `teacher` of `folder`.
     threads
         For torch; None keeps the current number. Another number may change the last bits.
     on_step
@@ -141,7 +143,8 @@ def _start(
     """Return the state before the first step, or that of a checkpoint."""
     from attnflow.paper.training._loop import new_state  # noqa: PLC0415 - imports torch
 
-    model = None if teacher is None else teacher.model
+    # A copy, since training sets its attention and its mode.
+    model = None if teacher is None else copy.deepcopy(teacher.model).eval()
     checkpoint = read_checkpoint(path) if path.exists() else None
     if checkpoint is not None:
         checkpoint.check(recipe.to_dict(), _run_digest(splits, model), threads, other="teacher")
