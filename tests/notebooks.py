@@ -1,6 +1,9 @@
 """The notebooks of docs: their code, what it shows, and whether two runs show the same."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +12,19 @@ from written_numbers import assert_same_but_for_rounding
 DOCS = Path(__file__).parents[1] / "docs"
 NOTEBOOKS = sorted(DOCS.glob("*.ipynb"))
 WIDGET = "application/vnd.jupyter.widget-view+json"
+
+
+def run_python(*arguments: str | Path, folder: Path) -> None:
+    """Run Python in a folder, which gets Jupyter's files too; fails if the program does."""
+    result = subprocess.run(
+        [sys.executable, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
+        env={**os.environ, "JUPYTER_PLATFORM_DIRS": "1", "IPYTHONDIR": str(folder)},
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
 
 
 def code_cells(notebook: Path) -> list[dict[str, Any]]:

@@ -1,14 +1,11 @@
 """The notebook of real models runs, and shows what is kept in it."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from packages import NotInstalledError, need, package_file
 
-from notebooks import DOCS, assert_shows_the_same
+from notebooks import DOCS, assert_shows_the_same, run_python
 
 
 @pytest.mark.real
@@ -22,12 +19,5 @@ def test_the_notebook_of_real_models_runs_and_shows_what_is_kept(tmp_path: Path)
     kept = DOCS / "real-models.ipynb"
     copy = tmp_path / kept.name
     _ = copy.write_bytes(kept.read_bytes())
-    result = subprocess.run(
-        [sys.executable, DOCS / "run_notebooks.py", copy],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "JUPYTER_PLATFORM_DIRS": "1", "IPYTHONDIR": str(tmp_path)},
-    )
-    assert result.returncode == 0, result.stderr
+    run_python(DOCS / "run_notebooks.py", copy, folder=tmp_path)
     assert_shows_the_same(copy, kept)

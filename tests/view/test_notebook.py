@@ -4,10 +4,7 @@ import ast
 import base64
 import io
 import json
-import os
 import re
-import subprocess
-import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -18,7 +15,16 @@ from PIL import Image
 from attnflow.types import random_attention
 from attnflow.view import show
 from attnflow.view._widget import Frame
-from notebooks import DOCS, NOTEBOOKS, WIDGET, assert_shows_the_same, code_cells, shown_by, text_of
+from notebooks import (
+    DOCS,
+    NOTEBOOKS,
+    WIDGET,
+    assert_shows_the_same,
+    code_cells,
+    run_python,
+    shown_by,
+    text_of,
+)
 
 FIRST_LOOK = DOCS / "first-look.ipynb"
 # Code that draws: the cell has a picture.
@@ -159,16 +165,8 @@ def _converted(notebook: str) -> str:
 def test_the_first_look_runs_and_shows_what_is_kept(tmp_path: Path) -> None:
     copy = tmp_path / FIRST_LOOK.name
     _ = copy.write_bytes(FIRST_LOOK.read_bytes())
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--nbmake"]
-    result = subprocess.run(
-        [*command, "--overwrite", "--rootdir", tmp_path, copy],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
-        env={**os.environ, "JUPYTER_PLATFORM_DIRS": "1", "IPYTHONDIR": str(tmp_path)},
-    )
-    assert result.returncode == 0, result.stdout + result.stderr
+    options = ("-q", "-p", "no:cacheprovider", "--nbmake", "--overwrite", "--rootdir", tmp_path)
+    run_python("-m", "pytest", *options, copy, folder=tmp_path)
     shown = [one for cell in code_cells(copy) for one in shown_by(cell)]
     views = [one for one in shown if WIDGET in one]
     assert len(views) == 3
@@ -185,14 +183,7 @@ def test_the_script_keeps_a_widget_as_its_picture(tmp_path: Path) -> None:
     text = json.loads(_notebook_with({}))
     text["cells"][0] |= {"source": source, "outputs": [], "execution_count": None}
     _ = notebook.write_text(json.dumps(text), encoding="utf-8")
-    result = subprocess.run(
-        [sys.executable, DOCS / "run_notebooks.py", notebook],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "JUPYTER_PLATFORM_DIRS": "1", "IPYTHONDIR": str(tmp_path)},
-    )
-    assert result.returncode == 0, result.stderr
+    run_python(DOCS / "run_notebooks.py", notebook, folder=tmp_path)
     (cell,) = code_cells(notebook)
     printed, view = shown_by(cell)
     assert text_of(printed).strip() == "here"
