@@ -190,11 +190,14 @@ def _source(path: Path) -> Source:
     suffix = path.suffix.lower()
     if suffix == ".json" or suffix in _COMPRESSED:
         open_regular(path).close()  # its errors say what is wrong with the path
+    if suffix == ".json":
         raise InputError(
             f"{path}: expected one JSON object a line in a file that ends in .jsonl, got a .json "
             "file. Save it as JSON lines, with the name .jsonl"
-            if suffix == ".json"
-            else f"{path} is compressed ({suffix}), and is not read so. Decompress it first"
+        )
+    if suffix in _COMPRESSED:
+        raise InputError(
+            f"{path} is compressed ({suffix}), and is not read so. Decompress it first"
         )
     return _FORMATS.get(suffix, lines_source)(path)
 
