@@ -164,40 +164,43 @@ def _share(part: float, total: int) -> str:
     return f"{part / total:.0%}"
 
 
-def main() -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(description="how often attention names the right atom")
-    _ = parser.add_argument("--first", type=int, help="only so many reactions")
-    _ = parser.add_argument("--edges", action="store_true", help="all edge weights, by layer")
-    options = parser.parse_args()
+def report_atoms(*, first: int | None = None, edges: bool = False) -> str:
+    """The table of raw attention, rollout and flow, or that of all edge weights, with its title."""
     # By name: they live with the tests of real models.
     sys.path.append(str(Path(__file__).parents[1] / "tests" / "real"))
     reactions: Any = importlib.import_module("reactions")
     models: Any = importlib.import_module("attnflow.models")
     model, tokenizer = importlib.import_module("from_folders").rxnmapper()
-    chosen = reactions.REACTIONS[: options.first]
+    chosen = reactions.REACTIONS[:first]
     attended = [models.attend(model, tokenizer, each.smiles) for each in chosen]
     examples = [
         (attention, atoms(each, attention.tokens, reactions.element))
         for each, attention in zip(chosen, attended, strict=True)
     ]
     count = sum(len(of.product) for _, of in examples)
-    if options.edges:
-        print(
-            f"RXNMapper on {len(chosen)} reactions: how many of {count} product atoms have their "
-            "highest score on the right reactant atom, among all reactant atoms. Raw scores are "
-            "over the positions of the layer below. Gradients are of the token that the model "
-            "predicts at each product atom.\n"
-        )
-        print(by_edges(zip(chosen, (of for _, of in examples), strict=True), model, tokenizer))
-        return
-    print(
+    title = (
         f"RXNMapper on {len(chosen)} reactions: how many of {count} product atoms have their "
-        "highest score on the right reactant atom, among all reactant atoms and among those of the "
-        "same element. Raw scores are over the positions of the layer below, those of rollout and "
-        "flow over the input.\n"
+        "highest score on the right reactant atom, among all reactant atoms"
     )
-    print(measured(examples))
+    if edges:
+        table = by_edges(zip(chosen, (of for _, of in examples), strict=True), model, tokenizer)
+        return (
+            f"{title}. Raw scores are over the positions of the layer below. Gradients are of the "
+            f"token that the model predicts at each product atom.\n\n{table}"
+        )
+    return (
+        f"{title} and among those of the same element. Raw scores are over the positions of the "
+        f"layer below, those of rollout and flow over the input.\n\n{measured(examples)}"
+    )
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description="how often attention names the right atom")
+    _ = parser.add_argument("--first", type=int, help="only so many reactions")
+    _ = parser.add_argument("--edges", action="store_true", help="all edge weights, by layer")
+    options = parser.parse_args()
+    print(report_atoms(first=options.first, edges=options.edges))
 
 
 if __name__ == "__main__":

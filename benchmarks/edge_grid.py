@@ -1,21 +1,24 @@
 """The grid: every edge weight, method and layer, against importance and by faithfulness.
 
 Rank correlation with blank-out, input gradients and integrated gradients; comprehensiveness,
-sufficiency and log-odds; random scores and blank-out itself beside them. The third part of the
-grid, a task with known answers, is atom_mapping.py.
+sufficiency and log-odds; random scores and blank-out itself beside them. For atom mapping, a task
+with known answers, the share of right answers (atom_mapping.py).
 
-    python benchmarks/edge_grid.py verb-number --data DIR --out RUN
-    python benchmarks/edge_grid.py FOLDER --data DIR --texts 500 --out RUN
+    python benchmarks/edge_grid.py verb-number FOLDER atom-mapping --data DIR --out RUN
 
-DIR has linzen/ and linzen-sentences/ for the model that comes with attnflow, of which held-out
-sentences are taken at random; without it sentences are generated. For a classifier of SST-2, which
-`attnflow train sst2` trains, it has the first sentences of its dev split. RUN gets the tables and
-the figure. A run that was stopped is resumed by the same command.
+prints the tables of these three, one after the other; any of them may be left out. FOLDER is a
+classifier of SST-2, which `attnflow train sst2` trains. DIR has linzen/ and linzen-sentences/, of
+which 2,000 held-out sentences are taken at random for the model that comes with attnflow (without
+DIR they are generated), and sst2/, of which the first 500 sentences of the dev split are taken.
+RUN gets the tables and the figures, in a folder for each model. A run that was stopped is resumed
+by the same command.
 """
 
 import argparse
 import functools
 from pathlib import Path
+
+import atom_mapping
 
 from attnflow import edges, models, paper
 from attnflow.evaluate import EvaluationPlan, RunProgress, RunResult, run
@@ -27,11 +30,13 @@ PLAN = EvaluationPlan(
     baselines=("random", "blank_out"),
     draws=3,  # of random scores for each text: enough for a mean over many
 )
-SHIPPED = "verb-number"
+SHIPPED, ATOMS = "verb-number", "atom-mapping"
+COUNTS = {SHIPPED: 2000, "SST-2": 500}  # sentences
 
 
-def texts(model: str, data: Path | None, count: int) -> list[str]:
+def texts(model: str, data: Path | None, count: int | None) -> list[str]:
     """The sentences for a model."""
+    count = count or COUNTS.get(model, COUNTS["SST-2"])
     if model != SHIPPED:
         if data is None:
             raise SystemExit("--data: expected the folder of SST-2, got nothing")
@@ -40,7 +45,9 @@ def texts(model: str, data: Path | None, count: int) -> list[str]:
     return [" ".join(prefix.words) for prefix in paper.sample(splits, count)]
 
 
-def grid(model: str, data: Path | None, out: Path, *, count: int, part_size: int) -> RunResult:
+def grid(
+    model: str, data: Path | None, out: Path, *, count: int | None, part_size: int
+) -> RunResult:
     """Measure the grid, or resume it."""
     out.mkdir(parents=True, exist_ok=True)
     file = out / "texts.txt"
@@ -60,16 +67,22 @@ def _report(progress: RunProgress) -> None:
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description="edge weights by method and layer")
-    _ = parser.add_argument("model", help="verb-number, or the folder of a classifier of SST-2")
+    _ = parser.add_argument(
+        "models", nargs="+", metavar="MODEL",
+        help="verb-number, the folder of a classifier of SST-2, or atom-mapping",
+    )  # fmt: skip
     _ = parser.add_argument("--data", type=Path, help="folder with the sentences")
-    _ = parser.add_argument("--texts", type=int, default=2000, help="how many sentences")
+    _ = parser.add_argument("--texts", type=int, help="how many sentences, for each model")
     _ = parser.add_argument("--out", type=Path, required=True, help="folder for the results")
     _ = parser.add_argument("--part-size", type=int, default=64, help="texts of a part")
     options = parser.parse_args()
-    done = grid(
-        options.model, options.data, options.out, count=options.texts, part_size=options.part_size
-    )
-    print(done.summary.text())
+    for model in options.models:
+        if model == ATOMS:
+            print(atom_mapping.report_atoms(edges=True))
+            continue
+        out = options.out / Path(model).name
+        done = grid(model, options.data, out, count=options.texts, part_size=options.part_size)
+        print(done.summary.text())
 
 
 if __name__ == "__main__":

@@ -110,6 +110,7 @@ def main() -> None:
     _ = parser.add_argument("--data", type=Path, required=True)
     _ = parser.add_argument("--out", type=Path, required=True)
     _ = parser.add_argument("--teacher", type=Path, required=True, help="of --recipe accurate")
+    _ = parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     splits = load_splits(arguments.data)
     teacher: Any = load(arguments.teacher)
@@ -119,7 +120,7 @@ def main() -> None:
     result = train(
         splits,
         arguments.out,
-        recipe=SETTINGS[arguments.setting],
+        recipe=replace(SETTINGS[arguments.setting], seed=arguments.seed),
         teacher=teacher,
         threads=1,
         on_epoch=lambda log: print(log, flush=True),

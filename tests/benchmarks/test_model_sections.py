@@ -149,7 +149,7 @@ def test_one_command_prints_the_grid_of_edge_weights(
     capsys: pytest.CaptureFixture[str],
     tmp_path: Path,
 ):
-    command = ["edge_grid.py", "verb-number", "--texts", "2", "--out", str(tmp_path / "grid")]
+    command = ["edge_grid.py", "verb-number", "--texts", "2", "--out", str(tmp_path)]
     monkeypatch.setattr(sys, "argv", command)
     benchmarks("edge_grid").main()
     tables = capsys.readouterr().out.split("edges, method")[1:]
@@ -160,4 +160,4 @@ def test_one_command_prints_the_grid_of_edge_weights(
         assert len(set(cells)) == 6 * 3
         assert {"random", "blank_out"} <= set(names)
         assert "\nBest: " in table
-    assert (tmp_path / "grid" / "run" / "summary.svg").is_file()
+    assert (tmp_path / "verb-number" / "run" / "summary.svg").is_file()
