@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import reference
-from edge_models import FAMILIES, inputs_for, model_of
+from edge_models import FAMILIES, NORM_LAST, inputs_for, model_of
 
 from attnflow.edges._blocks import Block
 from attnflow.edges._capture import capture_blocks
@@ -33,7 +33,7 @@ def test_vectors_and_bias_sum_to_attention_plus_residual_connection(family: str)
         np.testing.assert_allclose(block.output, layer.out, rtol=0, atol=1e-4)
 
 
-@pytest.mark.parametrize("family", ["bert", "distilbert", "mpnet"])
+@pytest.mark.parametrize("family", NORM_LAST)
 def test_after_the_norm_they_sum_to_its_output(family: str):
     blocks = _blocks(family)
     assert len(blocks) == 3

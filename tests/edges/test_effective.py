@@ -89,9 +89,11 @@ def test_nothing_is_left_that_cannot_change_the_output(mask: str):
         np.testing.assert_allclose(row, expected, rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize("family", ["bert", "gpt2", "llama"])
-def test_the_output_of_a_models_heads_is_the_same_with_repeated_tokens(family: str):
-    ids = inputs_for(family)["input_ids"].repeat(1, 2)
+@pytest.mark.parametrize("family", [*FAMILIES, *PAIRS])
+def test_the_output_of_a_models_heads_is_the_same(family: str):
+    inputs = inputs_for(family)
+    if "input_ids" in inputs:  # with repeated tokens
+        inputs["input_ids"] = inputs["input_ids"].repeat(1, 2)
     found: list[tuple[torch.Tensor, torch.Tensor]] = []
     original = _effective.effective_weights
 
@@ -103,8 +105,8 @@ def test_the_output_of_a_models_heads_is_the_same_with_repeated_tokens(family: s
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_effective, "effective_weights", record)
-        _ = effective(model_of(family), None, {"input_ids": ids})
-    assert len(found) == 3
+        _ = effective(model_of(family), None, inputs)
+    assert len(found) == (7 if family in PAIRS else 3)
     for mine, own in found:
         np.testing.assert_allclose(mine, own, rtol=0, atol=1e-6)
 
