@@ -41,8 +41,9 @@ def attention(
 ) -> AttentionGraph | list[AttentionGraph]:
     """Return the paper's graph: attention weights, heads fused, residual connections added.
 
-    The same as `attend(model, tokenizer, text).graph(heads=heads, residual=residual)`; several
-    texts run one after the other, so that padding does not matter.
+    The same as `attend(model, tokenizer, text).graph(heads=heads, residual=residual)`, with
+    `edges="attention"` in the settings; several texts run one after the other, so that padding does
+    not matter.
 
     Parameters
     ----------
@@ -73,8 +74,14 @@ def attention(
         captured: Any = attend(
             model, tokenizer, cast("Any", inputs), heads="mean" if averaged else "all"
         )
-        found += [item.graph(heads=heads, residual=residual) for item in captured]
+        found += [_named(item.graph(heads=heads, residual=residual)) for item in captured]
     return found[0] if is_single(text) else found
+
+
+def _named(graph: AttentionGraph) -> AttentionGraph:
+    """Return the graph with the name of its edges in the settings, as the other functions do."""
+    settings = {"edges": "attention", **graph.settings}
+    return AttentionGraph(graph.layers, graph.tokens, settings=settings, origin=graph.origin)
 
 
 def _memory_of_mean(sizes: Sizes) -> float:
