@@ -60,6 +60,15 @@ def test_settings_reach_the_page(run: Run, page: Path) -> None:
     assert document["importance"][0]["values"] == expected
 
 
+def test_importance_against_another_answer_reaches_the_page(run: Run, page: Path) -> None:
+    given = ["--target", "plural", "--against", "singular"]
+    assert run("view", TEXT, "--out", page, *given).exit_code == 0
+    shipped = paper.load()
+    other = explain(shipped.model, shipped.tokenizer, TEXT, target="plural", against="singular")
+    expected = other.importance["blank_out"].values.tolist()
+    assert _document(page)["importance"][0]["values"] == expected
+
+
 def test_the_page_switches_between_edges(run: Run, page: Path) -> None:
     result = run("view", TEXT, "--edges", "attention, norms,alti", "--out", page)
     assert result.exit_code == 0, result.stderr

@@ -8,6 +8,7 @@ import reference
 import torch
 from edge_models import (
     FAMILIES,
+    METHODS,
     PAIRS,
     attention,
     gradient,
@@ -256,3 +257,12 @@ def test_float16_loses_no_small_edges(factor: float):
         assert (found[large] > 0).all()
         np.testing.assert_allclose(found, expected, rtol=0, atol=0.02 * expected.max())
     assert half.settings["clipped"] == pytest.approx(full.settings["clipped"], abs=0.02)
+
+
+@pytest.mark.parametrize("method", ["gradient", "logit_contributions"])
+@pytest.mark.parametrize("name", ["target", "against"])
+@pytest.mark.parametrize("given", [[0], [0, 1], (1,)])
+def test_a_target_for_each_text_is_an_error(method: str, name: str, given: Any):
+    family = "gpt2"
+    with pytest.raises(af.InputError, match=f"{name}: expected one class or token for all texts"):
+        _ = METHODS[method](model_of(family), None, inputs_for(family), **{name: given})

@@ -1,5 +1,6 @@
 """Models of one's own with a `BlockLayout`; a wrong one is an error and no wrong result."""
 
+import copy
 import dataclasses
 from typing import Any
 
@@ -25,8 +26,11 @@ from own_models import NORM_FIRST, NORM_LAST, FusedMix, Mix, OwnModel, PlainRoot
 from unknown_model import UnknownConfig, UnknownModel
 
 import attnflow as af
-from attnflow.edges import BlockLayout
+from attnflow import paper
+from attnflow.edges import BlockLayout, Edges
 from attnflow.edges._layout import LAYOUTS, known_layout
+from attnflow.errors import InputError, UnsupportedModelError
+from attnflow.evaluate import EvaluationPlan, explain, measure
 from close_results import assert_close
 
 IDS = inputs_for("bert")["input_ids"]
@@ -268,3 +272,44 @@ def test_half_precision_gives_the_same_but_for_rounding(family: str, method: str
 def test_a_layout_of_another_type_is_an_input_error(method: str, layout: Any):
     with pytest.raises(af.InputError, match="layout: expected a BlockLayout or None"):
         _ = one(METHODS[method], "gpt2", layout=layout)
+
+
+def _renamed_model() -> tuple[Any, Any]:
+    """The shipped model with a model type that is not in the table."""
+    shipped = paper.load()
+    model: Any = copy.deepcopy(shipped.model)
+    model.config.model_type = "another"
+    return model, shipped.tokenizer
+
+
+@pytest.mark.parametrize("name", ["norms", "alti", "value_zeroing"])
+def test_explain_and_measure_take_a_layout(name: Edges):
+    model, tokenizer = _renamed_model()
+    layout: Any = LAYOUTS["attnflow-verb-number"]
+    shipped, text = paper.load(), "the key to the cabinets"
+    expected = explain(shipped.model, tokenizer, text, edges=name)
+    assert_close(explain(model, tokenizer, text, edges=name, layout=layout).scores, expected.scores)
+    plan = EvaluationPlan(edges=(name,), methods=("rollout",))
+    with pytest.raises(UnsupportedModelError, match=r"layout=attnflow.edges.BlockLayout\("):
+        _ = measure(model, tokenizer, [text], plan, fail_fast=True)
+    found = measure(model, tokenizer, [text], plan, layout=layout, fail_fast=True)
+    assert_close(
+        found.texts[0].values, measure(shipped.model, tokenizer, [text], plan).texts[0].values
+    )
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"attention": 3}, "attention: expected the name of a part of a block, .* got 3"),
+        ({"output": None}, "output: expected the name of a part of a block, .* got None"),
+        ({"norm": ""}, "norm: expected the name of a part of a block, .* got ''"),
+        ({"value": None}, "value: expected the name of a part of a block, .* got None"),
+        ({"norm_first": []}, r"norm_first must be a bool, got \[\]"),
+    ],
+)
+def test_a_layout_of_other_things_than_names_is_an_error(settings: Any, message: str):
+    with pytest.raises(InputError, match=message):
+        _ = BlockLayout(
+            **({"attention": "attn", "output": "attn.proj", "norm": "norm2"} | settings)
+        )

@@ -1,5 +1,6 @@
 """Quantised models have attention, but no gradients and no output projection to read."""
 
+import copy
 import functools
 from typing import Any
 
@@ -9,6 +10,9 @@ from edge_models import METHODS, inputs_for, new_model
 from torch import nn
 
 import attnflow as af
+from attnflow import paper, view
+from attnflow.cli._explanation_table import explanation_table
+from attnflow.cli._notes import print_gradient_note
 from close_results import assert_close
 
 
@@ -30,7 +34,10 @@ class Int8Linear(nn.Module):
 @functools.cache
 def _quantised(family: str) -> Any:
     """A model whose linear layers are in int8."""
-    model = new_model(family).float()
+    return _quantise(new_model(family).float())
+
+
+def _quantise(model: Any) -> Any:
     for module in list(model.modules()):
         for name, layer in module.named_children():
             if isinstance(layer, nn.Linear):
@@ -70,3 +77,17 @@ def test_an_output_projection_in_int8_is_an_error(method: str, family: str):
         af.UnsupportedModelError, match=r"with a weight of floats, got Int8Linear, .* is quantised"
     ):
         _ = METHODS[method](_quantised(family), None, inputs_for(family))
+
+
+def test_explain_has_blank_out_and_no_input_gradient(capsys: pytest.CaptureFixture[str]):
+    shipped = paper.load()
+    model = _quantise(copy.deepcopy(shipped.model))
+    explanation = af.explain(model, shipped.tokenizer, "the key to the cabinets")
+    assert [*explanation.importance] == [*explanation.correlations()] == ["blank_out"]
+    explanation_table(explanation, {})
+    print_gradient_note(explanation)
+    printed = capsys.readouterr()
+    assert "blank-out" in printed.out
+    assert "input gradient" not in printed.out
+    assert "note: without input gradients: the model passes none on, as quantised" in printed.err
+    assert "input_gradient" not in view.to_html(explanation).split('"importance":')[1][:2000]

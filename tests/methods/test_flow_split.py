@@ -506,3 +506,12 @@ def test_anything_but_attention_or_a_graph_is_refused():
     array: Any = np.eye(3)
     with pytest.raises(af.InputError, match="expected an Attention or AttentionGraph, got ndarray"):
         _ = af.flow_split(array)
+
+
+def test_memory_that_does_not_suffice_is_an_error_before_any_work(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("attnflow.methods._flow_split.available_bytes", lambda: 3 * 2**20)
+    graph = af.AttentionGraph([np.full((100, 100), 0.01)] * 3)
+    needed = r"about 0\.0 GiB of memory for layers of 100 positions, and 0\.0 GiB are available"
+    with pytest.raises(af.InputError, match=f"flow_split needs {needed}"):
+        _ = af.flow_split(graph)
+    assert af.flow_split(graph, layer=1, query=0).value == pytest.approx(1)

@@ -16,6 +16,7 @@ from attnflow.cli._loading import (
 )
 from attnflow.cli._notes import (
     print_edges_note,
+    print_gradient_note,
     print_note,
     print_removed_sinks_note,
     print_unknown_note,
@@ -46,12 +47,7 @@ def explain_command(
         ),
     ] = "attention",
     target: options.Target = None,
-    against: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="Another answer, for importance of the target against this one."
-        ),
-    ] = None,
+    against: options.Against = None,
     position: options.Position = None,
     replace: options.Replace = None,
     sinks: options.Sinks = "remove",
@@ -116,6 +112,7 @@ def explain_command(
     print_unknown_note(explanation, unknown)
     print_removed_sinks_note(explanation)
     print_edges_note(explanation.graphs)
+    print_gradient_note(explanation)
     if explanation.saturated:
         print_note(
             f"flow is saturated at layer {explanation.layer}: every score is at its ceiling, "

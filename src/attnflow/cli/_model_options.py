@@ -50,6 +50,12 @@ Target: TypeAlias = Annotated[
         "model's own]",
     ),
 ]
+Against: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", help="Another answer, for importance of the target against this one."
+    ),
+]
 Position: TypeAlias = Annotated[
     int | None,
     typer.Option(

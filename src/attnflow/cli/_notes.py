@@ -60,6 +60,15 @@ def print_unknown_note(explanation: Explanation, unknown: Mapping[int, str]) -> 
     print_note(f"not in the model's vocabulary: {each}{nothing}")
 
 
+def print_gradient_note(explanation: Explanation) -> None:
+    """Print one line if there are no input gradients."""
+    if "input_gradient" not in explanation.importance:
+        print_note(
+            "without input gradients: the model passes none on, as quantised models do; blank-out "
+            "needs none"
+        )
+
+
 def print_edges_note(graphs: Mapping[Any, object]) -> None:
     """Print one line if effective attention is the same as attention."""
     graph = graphs.get("effective")

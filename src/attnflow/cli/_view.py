@@ -13,7 +13,12 @@ from attnflow._internal.display import label_names
 from attnflow._internal.sinks import describe_sinks, sinks_to_remove
 from attnflow.cli import _model_options as options
 from attnflow.cli._loading import explain_memory_errors, loaded_model, loading
-from attnflow.cli._notes import print_edges_note, print_note, print_unknown_note
+from attnflow.cli._notes import (
+    print_edges_note,
+    print_gradient_note,
+    print_note,
+    print_unknown_note,
+)
 from attnflow.cli._options import check_file, number_or_name, wrong
 from attnflow.cli._progress import progress_bar
 from attnflow.cli._texts import one_text
@@ -79,6 +84,7 @@ def view(
     ] = None,
     sinks: options.Sinks = "remove",
     target: options.Target = None,
+    against: options.Against = None,
     position: options.Position = None,
     replace: options.Replace = None,
     truncate: options.Truncate = False,
@@ -102,6 +108,7 @@ def view(
     load_settings = {"allow_pickle": allow_pickle, "remote_code": remote_code, "device": device}
     predicted: dict[str, Any] = {
         "target": number_or_name(target),
+        "against": number_or_name(against),
         "position": position,
         "replace": number_or_name(replace),
     }
@@ -189,6 +196,7 @@ def _explained(
             print_edges_note(graphs)
             return graphs
     print_edges_note(explanation.graphs)
+    print_gradient_note(explanation)
     print_unknown_note(explanation, unknown_words(explanation, loaded.tokenizer))
     return explanation
 

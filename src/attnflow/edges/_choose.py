@@ -10,6 +10,7 @@ from attnflow.edges._alti import alti
 from attnflow.edges._attention import attention
 from attnflow.edges._effective import effective
 from attnflow.edges._gradient import gradient
+from attnflow.edges._layout import BlockLayout
 from attnflow.edges._norms import norms
 from attnflow.edges._value_zeroing import value_zeroing
 from attnflow.errors import InputError
@@ -50,6 +51,7 @@ def edge_graph(
     target: int | str | None = None,
     against: int | str | None = None,
     position: int | None = None,
+    layout: BlockLayout | None = None,
     progress: checks.Progress | None = None,
 ) -> AttentionGraph:
     """Return the graph of one text with the edge weights of a name in `EDGES`.
@@ -64,6 +66,8 @@ def edge_graph(
         The name of one of them.
     target, against, position
         For "gradient"; the others do not depend on them.
+    layout
+        Where the blocks keep their parts; for all but "attention" and "gradient", which need none.
     progress
         For "value_zeroing".
 
@@ -79,6 +83,8 @@ def edge_graph(
     settings: dict[str, Any] = {}
     if edges == "gradient":
         settings = {"target": target, "against": against, "position": position}
-    elif edges == "value_zeroing":
-        settings = {"progress": progress}
+    elif edges != "attention":
+        settings = {"layout": layout}
+    if edges == "value_zeroing":
+        settings["progress"] = progress
     return _FUNCTIONS[check_edges(edges)](model, tokenizer, text, **settings)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, cast
 
+from attnflow._internal import checks
 from attnflow.errors import InputError, UnsupportedModelError
 
 if TYPE_CHECKING:
@@ -46,6 +47,17 @@ class BlockLayout:
     scale: str = ""
     value: str = ""
     final_norm: str = ""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            given: object = getattr(self, field.name)
+            if field.name == "norm_first":
+                _ = checks.as_bool(given, "norm_first")
+            elif not isinstance(given, str) or not (given or field.default == ""):
+                raise InputError(
+                    f"{field.name}: expected the name of a part of a block, as "
+                    f"model.named_modules() prints it, got {given!r}"
+                )
 
 
 _BERT = BlockLayout("attention.self", "attention.output.dense", "attention.output.LayerNorm")

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from attnflow._internal.checks import Progress, as_read_only
 from attnflow._internal.settings import freeze_settings
+from attnflow.edges import BlockLayout
 from attnflow.errors import AttnflowError, MissingDependencyError
 from attnflow.evaluate._clock import Clock
 from attnflow.evaluate._facts import ModelFacts, model_facts
@@ -44,12 +45,13 @@ class Evaluation:
         tokenizer: Any,
         plan: EvaluationPlan,
         *,
+        layout: BlockLayout | None,
         fail_fast: bool,
         threads: int | None,
     ) -> None:
         self._plan, self._fail_fast, self._threads = plan, fail_fast, threads
         self._clock = Clock()
-        self._work = ModelWork(model, tokenizer, plan, self._clock)
+        self._work = ModelWork(model, tokenizer, plan, self._clock, layout)
 
     def run(self, given: Sequence[LabelledText], progress: Progress | None) -> Measured:
         """Return the values of texts, in their order."""

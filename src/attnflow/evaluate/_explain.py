@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from attnflow._internal import checks
 from attnflow._internal.sinks import Sinks, sinks_to_remove
-from attnflow.edges import Edges, check_edges, edge_graph
+from attnflow.edges import BlockLayout, Edges, check_edges, edge_graph
 from attnflow.errors import InputError, UnsupportedModelError
 from attnflow.evaluate._explanation import Explanation
 from attnflow.evaluate._threads import is_small, one_thread_if_small
@@ -38,6 +38,7 @@ def explain(
     query: int | None = None,
     methods: Sequence[Method] = METHODS,
     edges: Edges | Sequence[Edges] = "attention",
+    layout: BlockLayout | None = None,
     target: int | str | None = None,
     against: int | str | None = None,
     position: int | None = None,
@@ -70,6 +71,8 @@ def explain(
         Scores are those of the first; `Explanation.graphs` has all, and a page of `attnflow.view`
         switches between them. With other edges than attention, raw scores are the rows of that
         graph, with what it measures of the residual connection.
+    layout
+        For models that `attnflow.edges` does not know: where their blocks keep their parts.
     target, position, replace, truncate, batch_size
         As for `attnflow.importance.blank_out`.
     against
@@ -97,7 +100,8 @@ def explain(
     tokens, in batches, which give the prediction too; one with gradients, which is that for
     attention if a model that is not of transformers has fewer than ten million weights; and, the
     first time for a model, one with gradients for `input_gradient` to choose the sum or the norm. A
-    model of fewer than ten million weights runs in one thread of torch.
+    model that passes no gradient on, as quantised ones do, has no `input_gradient`. A model of
+    fewer than ten million weights runs in one thread of torch.
 
     Examples
     --------
@@ -143,7 +147,8 @@ def explain(
         report(1)  # it may raise, to end the work
 
     settings: Any = {
-        "target": target, "against": against, "position": position, "progress": unchanged,
+        "target": target, "against": against, "position": position, "layout": layout,
+        "progress": unchanged,
     }  # fmt: skip
     with one_thread_if_small(model):
         graphs: dict[Edges, Attention | AttentionGraph] = {

@@ -32,7 +32,8 @@ class Explanation:
     scores
         Token attention by method, of one layer and one query.
     importance
-        Importance by method, for the target.
+        Importance by method, for the target. "input_gradient" is missing for a model that passes
+        no gradient on, as quantised ones do.
     attention
         The attention of the model for the text.
     graphs

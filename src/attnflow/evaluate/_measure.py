@@ -7,6 +7,7 @@ from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from attnflow._internal import checks
+from attnflow.edges import BlockLayout
 from attnflow.errors import InputError
 from attnflow.evaluate._evaluation import Evaluation
 from attnflow.evaluate._measured import Measured
@@ -25,6 +26,7 @@ def measure(
     texts: Sequence[LabelledText | str],
     plan: EvaluationPlan | None = None,
     *,
+    layout: BlockLayout | None = None,
     fail_fast: bool = False,
     threads: int | None = None,
     progress: checks.Progress | None = None,
@@ -43,6 +45,8 @@ def measure(
     plan
         What is computed; the default is that of `EvaluationPlan`: raw attention, rollout and flow,
         all layers, against input gradients, by Spearman's rank correlation.
+    layout
+        For models that `attnflow.edges` does not know: where their blocks keep their parts.
     fail_fast
         Raise the error of a text that fails. By default it is recorded in the result, with values
         that are NaN, and the other texts are computed.
@@ -77,7 +81,12 @@ def measure(
     model, tokenizer = model_and_tokenizer(model, tokenizer)
     with _torch_threads(model, threads):
         return Evaluation(
-            model, tokenizer, plan or EvaluationPlan(), fail_fast=fail_fast, threads=threads
+            model,
+            tokenizer,
+            plan or EvaluationPlan(),
+            layout=layout,
+            fail_fast=fail_fast,
+            threads=threads,
         ).run(given, progress)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from attnflow.edges import Edges, edge_graph
+from attnflow.edges import BlockLayout, Edges, edge_graph
 from attnflow.errors import InputError
 from attnflow.evaluate._clock import Clock
 from attnflow.evaluate._facts import ModelFacts
@@ -59,9 +59,15 @@ class ModelWork:
     """The steps of an evaluation that run the model, or prepare its input."""
 
     def __init__(
-        self, model: nn.Module, tokenizer: Any, plan: EvaluationPlan, clock: Clock
+        self,
+        model: nn.Module,
+        tokenizer: Any,
+        plan: EvaluationPlan,
+        clock: Clock,
+        layout: BlockLayout | None,
     ) -> None:
         self.model, self.tokenizer, self._plan, self._clock = model, tokenizer, plan, clock
+        self._layout = layout
         # What importance, graphs and faithfulness recorded, for the settings of the result.
         self.settings: dict[str, dict[str, Any]] = {"importance": {}, "edges": {}}
 
@@ -171,6 +177,7 @@ class ModelWork:
                 batch_texts(self.model, [text.encoded], single=True),
                 name,
                 target=text.target,
+                layout=self._layout,
             )
             for text in batch
         ]

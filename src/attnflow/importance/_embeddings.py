@@ -149,6 +149,10 @@ class Leaf:
         return self._leaf
 
 
+class NoGradientError(UnsupportedModelError):
+    """The output of a model has no gradient with respect to its embeddings."""
+
+
 def gradient(model: nn.Module, scores: Tensor, leaf: Leaf) -> Tensor:
     """Return the derivatives (row, position, width) of each row's score by the row's embeddings.
 
@@ -160,8 +164,8 @@ def gradient(model: nn.Module, scores: Tensor, leaf: Leaf) -> Tensor:
     if scores.requires_grad:
         (found,) = torch.autograd.grad(scores.sum(), leaf.embeddings, allow_unused=True)
     if found is None:
-        raise UnsupportedModelError(
+        raise NoGradientError(
             f"the output of {type(model).__name__} has no gradient with respect to its embeddings: "
-            "it detaches them or runs without gradients. Use blank_out"
+            "it detaches them, is quantised or runs without gradients. Use blank_out"
         )
     return found.detach()

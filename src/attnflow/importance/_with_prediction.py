@@ -5,11 +5,13 @@ This is for the other packages of attnflow, not for users.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from attnflow._internal.checks import Progress
 from attnflow.importance._blank_out import blank_out_of
+from attnflow.importance._embeddings import NoGradientError
 from attnflow.importance._input_gradient import input_gradient_of
 from attnflow.importance._predict import most_probable, predictions
 from attnflow.importance._prediction import Prediction
@@ -42,7 +44,7 @@ def importance_with_prediction(
     the difference of two classes, or of the probability if classes are independent. With `against`
     both are of the difference of two logits. `progress` is called with (steps done, steps in
     total): a step for each token and one for the gradient. The gradient is that of `recorded`, a
-    pass over the text, if there was one.
+    pass over the text, if there was one; it is missing for a model that passes none on.
     """
     contrast = against is not None
     scorer = Scorer.of(
@@ -71,6 +73,8 @@ def importance_with_prediction(
     if not contrast:
         score = "probability" if independent_classes(scorer.model) else "difference"
         scorer = dataclasses.replace(scorer, score=score)
-    [gradient] = input_gradient_of(scorer, reduce=None, recorded=recorded)
+    importance = {"blank_out": blanked}
+    with contextlib.suppress(NoGradientError):
+        [importance["input_gradient"]] = input_gradient_of(scorer, reduce=None, recorded=recorded)
     report(steps, steps)
-    return found[0], {"blank_out": blanked, "input_gradient": gradient}
+    return found[0], importance
