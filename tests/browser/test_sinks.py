@@ -7,6 +7,7 @@ import pytest
 
 import attnflow as af
 from attnflow.types import random_attention
+from attnflow.view import page_data
 
 METHODS = {
     "Raw attention": af.raw, "Attention rollout": af.rollout, "Attention flow": af.flow,
@@ -84,20 +85,67 @@ def test_without_sinks_there_is_no_line(view: Any, attention: Any) -> None:
     assert "no sinks" in seen.caption()
 
 
-def test_a_decoder_can_be_corrected_for_its_receptive_field(
-    view: Any, close: Any, decoder: af.Attention
+@pytest.mark.parametrize("state", ["query=4", "query=4&head=1", "query=4&residual=0.25"])
+def test_a_decoder_opens_corrected_for_its_receptive_field(
+    view: Any, close: Any, decoder: af.Attention, state: str
 ) -> None:
     without = sorted({sink.position for sink in decoder.sinks})
-    seen = view(decoder, state="query=4")
-    before = seen.column("Raw attention")
-    seen.page.get_by_label("Receptive field").check()
+    seen = view(decoder, state=state)
     seen.panel("flow").locator(".notes", has_not_text="Solving").wait_for()
-    assert seen.state() == "query=4&field=1"
+    assert seen.page.get_by_label("Receptive field").is_checked()
     assert "corrected for the receptive field" in seen.caption()
-    assert seen.column("Raw attention") == before
-    for title, method in (("Attention rollout", af.rollout), ("Attention flow", af.flow)):
-        expected = method(decoder, without=without, receptive_field=True).row(3, 4)
+    residual = 0.25 if "residual" in state else 0.5
+    graph: Any = decoder if "head" in state else decoder.graph(residual=residual, without=without)
+    settings: Any = {"head": 1, "without": without} if "head" in state else {}
+    composed = (("Attention rollout", af.rollout), ("Attention flow", af.flow))
+    for title, method in composed:
+        expected = method(graph, receptive_field=True, **settings).row(3, 4)
         assert close(seen.column(title), expected), title
+    before = seen.column("Raw attention")
+    seen.page.get_by_label("Receptive field").uncheck()
+    seen.settled()
+    assert seen.state() == f"{state}&field=0"
+    assert "receptive field" not in seen.caption()
+    assert seen.column("Raw attention") == before
+    for title, method in composed:
+        assert close(seen.column(title), method(graph, **settings).row(3, 4)), title
+
+
+@pytest.mark.parametrize("opens", [True, False])
+def test_a_link_keeps_whether_scores_are_corrected(
+    view: Any, decoder: af.Attention, opens: bool
+) -> None:
+    box = view(decoder, receptive_field=opens).page.get_by_label("Receptive field")
+    assert box.is_checked() is opens
+    for number, chosen in enumerate((False, True)):
+        seen = view(decoder, receptive_field=opens, state=f"field={number}")
+        assert seen.page.get_by_label("Receptive field").is_checked() is chosen
+        assert ("receptive field" in seen.caption()) is chosen
+        assert seen.page.evaluate("location.hash") == f"#field={number}"
+
+
+def test_other_edges_of_a_decoder_are_not_said_to_be_corrected(
+    view: Any, close: Any, decoder: af.Attention
+) -> None:
+    other = decoder.graph(residual=0.25)
+    seen = view({"attention": decoder, "mine": other}, state="edges=mine&query=4")
+    assert "receptive field" not in seen.caption()
+    assert close(seen.column("Rollout"), af.rollout(other).row(3, 4))
+
+
+def test_flow_of_a_decoder_is_corrected_without_solving_in_the_browser(
+    modules: Any, decoder: af.Attention
+) -> None:
+    found = modules.evaluate(
+        """async (data) => {
+            const { ReceptiveField } = await import("/compute/receptive-field.js");
+            const field = new ReceptiveField(data, { request: () => {} });
+            const settings = { head: -1, residual: 0.5, keepSinks: data.keep_sinks };
+            return [...field.flow(3, 4, settings)];
+        }""",
+        page_data(decoder),
+    )
+    assert len(found) == len(TOKENS)
 
 
 def test_an_encoder_has_no_such_correction(view: Any, attention: Any) -> None:

@@ -11,6 +11,7 @@ import { UniformEdges } from "./edges.js";
 import { FlowSolver } from "./flow-solver.js";
 import { normalizedRow } from "./matrix.js";
 import { indicator, propagateDown } from "./rollout.js";
+import { StoredScores } from "./stored.js";
 
 /** Cached rows of rollout; chosen: those of one position at all layers of a heat map. */
 const CACHED_ROWS = 64;
@@ -20,6 +21,8 @@ export class ReceptiveField {
   constructor(data, scheduler) {
     this.edges = new UniformEdges(data);
     this.solver = new FlowSolver(this.edges, scheduler, "uniform");
+    const flow = data.scores.find(({ method, uniform }) => method === "flow" && uniform);
+    this.stored = flow?.uniform ? new StoredScores(flow, flow.uniform) : null;
     /** @type {Map<string, Vector>} */
     this.rollouts = new Map();
   }
@@ -35,6 +38,8 @@ export class ReceptiveField {
 
   /** @type {(layer: number, position: number, settings: Settings) => Vector | null} */
   flow(layer, position, settings) {
+    const stored = this.edges.isDefault(settings) ? this.stored?.row(layer, position) : null;
+    if (stored) return stored;
     return this.solver.canSolve ? this.solver.row(layer, position, settings) : null;
   }
 

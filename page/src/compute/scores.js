@@ -5,14 +5,14 @@
  * the document, and solved for other positions and settings.
  */
 
-/** @import { Block, EncodedScores, Method, PageData, Settings, Vector } from "../types.js" */
+/** @import { Block, Method, PageData, Settings, Vector } from "../types.js" */
 
 import { setBounded, settingsKey } from "./cache.js";
-import { decodeArray } from "./decode.js";
 import { blockOfRows, Edges } from "./edges.js";
 import { FlowSolver } from "./flow-solver.js";
 import { ReceptiveField } from "./receptive-field.js";
 import { indicator, propagateDown, RolloutMatrices } from "./rollout.js";
+import { StoredScores } from "./stored.js";
 
 /** @type {Method[]} */
 const METHODS = ["raw", "rollout", "flow"];
@@ -59,7 +59,7 @@ export class Scores {
   applicable(settings) {
     if (this.edges?.attention) return settings;
     const keepSinks = this.edges?.sinks.length ? settings.keepSinks : this.defaults.keepSinks;
-    return { ...settings, ...this.defaults, keepSinks };
+    return { ...settings, ...this.defaults, keepSinks, field: false };
   }
 
   /** Return whether a method is computed from edge weights at once. @type {(method: Method) => boolean} */
@@ -229,40 +229,6 @@ export class Scores {
    * @type {(layer: number) => number} */
   overviewTarget(layer) {
     return this.data.sizes[layer - 1] === this.data.sizes[0] ? layer - 1 : 0;
-  }
-}
-
-/** Scores of one method in the document. */
-class StoredScores {
-  /** @param {EncodedScores} scores */
-  constructor({ layers, queries, values, saturated, flat }) {
-    this.layers = layers;
-    this.queries = queries;
-    this.saturated = saturated;
-    this.flat = flat;
-    this.tokens = values.shape[2];
-    this.values = decodeArray(values);
-    this.rowOf = new Map(queries.map((query, row) => [query, row]));
-  }
-
-  /** @type {(layer: number, position: number) => Vector | null} */
-  row(layer, position) {
-    const index = this.layers.indexOf(layer);
-    const row = this.rowOf.get(position);
-    if (index < 0 || row === undefined) return null;
-    const start = (index * this.queries.length + row) * this.tokens;
-    return Float64Array.from(this.values.subarray(start, start + this.tokens));
-  }
-
-  /** @type {(layer: number) => boolean} */
-  isSaturated(layer) {
-    return this.saturated[this.layers.indexOf(layer)] ?? false;
-  }
-
-  /** @type {(layer: number, position: number) => boolean} */
-  isFlat(layer, position) {
-    const row = this.rowOf.get(position);
-    return (row !== undefined && this.flat[this.layers.indexOf(layer)]?.[row]) ?? false;
   }
 }
 
