@@ -148,6 +148,89 @@ def test_flow_of_a_decoder_is_corrected_without_solving_in_the_browser(
     assert len(found) == len(TOKENS)
 
 
+@pytest.mark.parametrize("settings", [{}, {"head": 1}])
+def test_edges_of_a_corrected_graph_are_the_corrected_scores(
+    modules: Any, decoder: af.Attention, settings: Any
+) -> None:
+    """Those that plot.compare draws; what the edges below a node carry ends in its scores."""
+    found = modules.evaluate(
+        """async ([data, chosen]) => {
+            const { Scores } = await import("/compute/scores.js");
+            const { Scheduler } = await import("/compute/scheduler.js");
+            const { Level } = await import("/compute/level.js");
+            const { nodeEdges } = await import("/compute/highlight.js");
+            const scheduler = new Scheduler(() => {});
+            scheduler.start();
+            const scores = new Scores(data, scheduler);
+            const settings = { ...scores.defaults, ...chosen };
+            while (scores.overview("flow", settings, true).missing) {
+                await new Promise((done) => setTimeout(done));
+            }
+            const all = (method) => scores.overview(method, settings, true).blocks
+                .map(({ values }) => [...values]);
+            const level = new Level(data, false);
+            const at = { layer: 3, node: 4 };
+            const edges = (method) => nodeEdges(scores, method, level, at, 3, settings, 0, true)
+                .map(({ from, values }) => [from, [...values]]);
+            return {
+                rollout: all("rollout"), flow: all("flow"),
+                edges: edges("rollout"), lines: edges("flow")[0][1],
+            };
+        }""",
+        [page_data(decoder, sinks="keep"), settings],
+    )
+    n = len(TOKENS)
+    for method in (af.rollout, af.flow):
+        expected = method(decoder, receptive_field=True, **settings).scores
+        drawn = np.reshape(found[method.__name__], expected.shape)
+        np.testing.assert_allclose(drawn, expected, atol=1e-4)
+    flows = af.flow(decoder, receptive_field=True, **settings).row(3, 4)
+    np.testing.assert_allclose(found["lines"], flows, atol=1e-4)
+    assert [layer for layer, _ in found["edges"]] == [3, 2, 1]
+    for _, values in found["edges"]:
+        assert sum(values) == pytest.approx(1, abs=1e-4)
+    arriving = np.reshape(found["edges"][-1][1], (-1, n)).sum(axis=0)
+    corrected = af.rollout(decoder, receptive_field=True, **settings).row(3, 4)
+    np.testing.assert_allclose(arriving, corrected, atol=1e-4)
+
+
+def test_a_pinned_word_of_a_decoder_has_the_edges_of_its_pieces(modules: Any) -> None:
+    tokens, text = ["the", "key", "##s", "are"], "the keys are"
+    weights = random_attention(2, 1, 4, seed=6, causal=True).weights
+    attention = af.Attention(weights, tokens, causal=True, origin=af.Origin(text=text))
+    found = modules.evaluate(
+        """async (data) => {
+            const { Scores } = await import("/compute/scores.js");
+            const { Scheduler } = await import("/compute/scheduler.js");
+            const { Level } = await import("/compute/level.js");
+            const { nodeEdges } = await import("/compute/highlight.js");
+            const scores = new Scores(data, new Scheduler(() => {}));
+            const at = { layer: 2, node: 1 };
+            const level = new Level(data, true);
+            const blocks = nodeEdges(scores, "rollout", level, at, 2, scores.defaults, 0, true);
+            return [...blocks.find(({ from }) => from === 1).values];
+        }""",
+        page_data(attention, sinks="keep"),
+    )
+    expected = af.rollout(attention, receptive_field=True).to_words()
+    arriving = np.reshape(found, (-1, 3)).sum(axis=0)
+    np.testing.assert_allclose(arriving, expected.row(2, 1), atol=1e-4)
+
+
+@pytest.mark.parametrize("method", ["rollout", "flow"])
+def test_a_corrected_graph_says_which_edges_are_not(
+    view: Any, decoder: af.Attention, method: str
+) -> None:
+    seen = view(decoder)
+    assert "receptive field" not in seen.notes(method)
+    seen.hover(method, 2, 4, len(TOKENS))
+    said = "Edges above the position are drawn without the correction" in seen.notes(method)
+    assert said is (method == "rollout")
+    pair = view(decoder, state="pin=2.4&sink=1")
+    said = "Flow and cut of a pair are without the correction" in pair.notes(method)
+    assert said is (method == "flow")
+
+
 def test_an_encoder_has_no_such_correction(view: Any, attention: Any) -> None:
     seen = view(attention, state="field=1")
     assert seen.page.get_by_label("Receptive field").count() == 0

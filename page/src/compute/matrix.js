@@ -82,13 +82,13 @@ export function rowOfProduct(W, row, below, inner, residual, sums) {
 }
 
 /**
- * Compute scale · A[row, k] · factors[k] into `out`: what each edge of a row contributes.
+ * Add scale · A[row, k] · factors[k] to `out`: what each edge of a row contributes.
  *
  * @type {(W: Numbers, row: number, scale: number, factors: Vector | null, residual: number, out: Matrix) => void}
  */
 export function edgeContributions(W, row, scale, factors, residual, out) {
   const start = row * out.length;
-  for (let k = 0; k < out.length; k++) out[k] = (1 - residual) * scale * W[start + k] * (factors ? factors[k] : 1);
+  for (let k = 0; k < out.length; k++) out[k] += (1 - residual) * scale * W[start + k] * (factors ? factors[k] : 1);
   if (residual) out[row] += residual * scale * (factors ? factors[row] : 1);
 }
 
