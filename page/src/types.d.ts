@@ -66,7 +66,8 @@ export interface PageData extends EdgesData {
   words: { names: string[]; pieces: number[][] } | null;
   spans: ([number, number] | null)[] | null;
   other_edges: EdgesData[];
-  importance: { method: string; values: number[] }[];
+  /** `replaced_by` is what takes the place of a token, null where none is replaced. */
+  importance: { method: string; values: number[]; replaced_by: string | null }[];
   prediction: Prediction | null;
   layer: number;
   query: number;

@@ -384,7 +384,7 @@ def test_importance_and_prediction_may_be_shown_with_attention(attention: af.Att
     for given in (importance, [importance]):
         document = page_data(attention, importance=given, prediction=prediction)
         assert document["importance"] == [
-            {"method": "gradient_x_input", "values": [0.0, 0.1, 0.5, -0.2]}
+            {"method": "gradient_x_input", "values": [0.0, 0.1, 0.5, -0.2], "replaced_by": None}
         ]
     assert document["prediction"]["position"] == 3
 

@@ -26,7 +26,9 @@ The fields, which the page's script reads (`page/src`):
                            the same flow of uniform attention, which the correction divides by
     other_edges            other edge weights of the same input, between which the page switches:
                            [{edges, sinks, sinks_note, attention, graph, graph_residual, scores}]
-    importance, prediction importance of tokens; prediction of the model
+    importance             [{method, values, replaced_by}]: importance of tokens, and what takes
+                           their place where they are replaced, else null
+    prediction             prediction of the model
     layer, query           selected first
 
 With attention or a graph the page computes raw attention and rollout itself. An array is
@@ -142,7 +144,12 @@ def page_data(
         **first,
         "other_edges": others,
         "importance": [
-            {"method": one.method, "values": one.values.tolist()} for one in found.importance
+            {
+                "method": one.method,
+                "values": one.values.tolist(),
+                "replaced_by": _text(one.settings.get("replaced_by")),
+            }
+            for one in found.importance
         ],
         "prediction": _prediction(found.prediction),
         "layer": found.layer,
@@ -156,6 +163,10 @@ def _title(title: object) -> str:
     if not isinstance(title, str) or not title.strip():
         raise InputError(f"title must be a non-empty str, or None for {_TITLE!r}, got {title!r}")
     return title
+
+
+def _text(setting: object) -> str | None:
+    return setting if isinstance(setting, str) else None
 
 
 def _names(found: Content) -> list[list[str]] | None:
