@@ -144,6 +144,8 @@ export interface Edge {
   above: number;
   below: number;
   value: number;
+  /** Whether it leads to a node most of whose edges are above the scale. */
+  faint?: boolean;
 }
 
 /**

@@ -253,6 +253,56 @@ def test_the_scale_ends_at_the_largest_other_score(view: Any, shown: str) -> Non
         assert shares[0] not in ("0%", "100%")
 
 
+def _with_near_sinks(n: int) -> af.Attention:
+    """Two layers in which a fifth of the attention goes to two columns, too little for sinks."""
+    weights = np.random.default_rng(0).random((2, 1, n, n)) + 0.5
+    weights /= weights.sum(axis=3, keepdims=True)
+    weights *= 0.8
+    weights[..., 0] += 0.12
+    weights[..., n - 1] += 0.08
+    return af.Attention(weights, [f"t{at}" for at in range(n)])
+
+
+@pytest.mark.parametrize("shown", ["text", "heatmap"])
+def test_a_few_near_sinks_do_not_wash_out_the_rest(view: Any, shown: str) -> None:
+    attention = _with_near_sinks(60)
+    assert attention.sinks == ()
+    seen = view(attention, state=f"view={shown}&query=7&layer=2")
+    scores = af.rollout(attention).scores[:, 7]
+    rows = scores if shown == "heatmap" else scores[1:]
+    end = np.delete(rows, [0, 7, 59], axis=1).max()
+    assert end < rows.max() / 5
+    legend = seen.panel("rollout").locator(".legend").inner_text()
+    assert f"▶ ≥ {end:.3f}" in legend
+
+
+def test_a_fan_into_near_sinks_is_gray_and_does_not_set_the_scale(modules: Any, view: Any) -> None:
+    attention = _with_near_sinks(60)
+    found = modules.evaluate(
+        """async (data) => {
+            const { Scores } = await import("/compute/scores.js");
+            const { Scheduler } = await import("/compute/scheduler.js");
+            const { topEdges } = await import("/compute/top-edges.js");
+            const scores = new Scores(data, new Scheduler(() => {}));
+            const { blocks } = scores.overview("rollout", scores.defaults);
+            const skipped = { own: true, sinks: new Set() };
+            const { max, exceeds, edges } = topEdges(blocks, 500, 0, skipped, true);
+            const ends = (faint) => edges.filter((edge) => edge.faint === faint)
+                .map(({ below }) => below);
+            return { max, exceeds, gray: ends(true), colored: ends(false) };
+        }""",
+        page_data(attention),
+    )
+    scores = np.where(np.eye(60, dtype=bool), 0.0, af.rollout(attention).scores)
+    assert found["max"] == pytest.approx(scores[..., 1:59].max(), rel=1e-3)
+    assert found["exceeds"]
+    assert set(found["gray"]) == {0, 59}
+    assert len(found["colored"]) > 200
+    assert not {0, 59} & set(found["colored"])
+    note = "Gray: edges to 0 t0, 59 t59, which are above the scale."
+    assert note in view(attention).notes("rollout")
+
+
 def test_edges_of_a_node_to_itself_do_not_set_the_scale_of_a_graph(
     view: Any, attention: Any
 ) -> None:

@@ -126,26 +126,6 @@ export function mergeMatrix(matrix, columns, above, below) {
   return merged;
 }
 
-/**
- * Return the end of a color scale: the largest number but for those at `skipped`, which would wash out the rest.
- *
- * `exceeds` tells whether one of these is larger.
- *
- * @type {(rows: Iterable<Numbers>, skipped: Set<number>) => { max: number, exceeds: boolean }}
- */
-export function robustMax(rows, skipped) {
-  let [max, largest] = [0, 0];
-  for (const row of rows) {
-    for (let at = 0; at < row.length; at++) {
-      const value = row[at];
-      if (!(value < Infinity)) continue;
-      if (value > largest) largest = value;
-      if (value > max && !skipped.has(at)) max = value;
-    }
-  }
-  return { max: max || largest || 1, exceeds: max > 0 && largest > max };
-}
-
 /** Return the largest finite number, 0 if none is positive. @type {(values: Iterable<number>) => number} */
 export function maxFinite(values) {
   let max = 0;

@@ -5,13 +5,14 @@
 
 import { setBounded, settingsKey } from "../compute/cache.js";
 import { nodeEdges } from "../compute/highlight.js";
-import { mergeRow, normalizedRow, normalizeRows, robustMax, sumOf } from "../compute/matrix.js";
+import { mergeRow, normalizedRow, normalizeRows, sumOf } from "../compute/matrix.js";
+import { robustMax } from "../compute/scale.js";
 import { topEdges } from "../compute/top-edges.js";
 import { graphScene } from "./graph.js";
 import { gridLayout, gridScene } from "./grid.js";
 import { heatmapScene } from "./heatmap.js";
 import { panelLayout } from "./layout.js";
-import { flatNote, omittedNotes, otherNodesNote, pairNotes, saturationNotes } from "./notes.js";
+import { fanNotes, flatNote, omittedNotes, otherNodesNote, pairNotes, saturationNotes } from "./notes.js";
 
 /** Edges of a panel; chosen: as many as can be distinguished, and as a frame has time to draw. */
 const MAX_EDGES = 2500;
@@ -111,11 +112,10 @@ export class Pictures {
     return robustMax(scores ? [scores] : [], this.skipped(node, focus));
   }
 
-  /** Return a function that tells which edges do not count for the scale: a node's to itself, and those to sinks.
-   * @type {(focus: Focus) => (edge: Edge) => boolean} */
-  isSkipped({ level }) {
-    const sinks = new Set(this.data.sinks.map((position) => level.nodeOf(position)));
-    return ({ above, below }) => (above === below && !this.data.names) || sinks.has(below);
+  /** Return which edges do not count for the scale: a node's to itself, and those to sinks.
+   * @type {(focus: Focus) => import("../compute/scale.js").Skipped} */
+  skippedEdges({ level }) {
+    return { own: !this.data.names, sinks: new Set(this.data.sinks.map((position) => level.nodeOf(position))) };
   }
 
   /** Return the picture of one method. @type {(method: Method, width: number, focus: Focus) => Picture} */
@@ -222,10 +222,15 @@ export class Pictures {
     const { blocks, missing, pending } = this.scores.overview(method, state, state.field);
     const merged = blocks.filter(({ values }) => values.length).map((block) => level.block(block));
     const shares = drawsShares(method, state);
-    const isSkipped = this.isSkipped(focus);
-    const top = topEdges(shares ? merged.map(normalizedBlock) : merged, MAX_EDGES, this.floor, isSkipped);
+    const drawn = shares ? merged.map(normalizedBlock) : merged;
+    const top = topEdges(drawn, MAX_EDGES, this.floor, this.skippedEdges(focus), true);
     const status = missing ? [this.missingNote(method, blocks.length, pending)] : this.partialNotes(method, state);
-    const notes = [...status, ...omittedNotes(top), ...(shares && !state.normal && !state.field ? [SHARES_NOTE] : [])];
+    const notes = [
+      ...status,
+      ...fanNotes(top, level),
+      ...omittedNotes(top),
+      ...(shares && !state.normal && !state.field ? [SHARES_NOTE] : []),
+    ];
     return setBounded(this.overviews, key, { ...top, missing, notes }, CACHED_OVERVIEWS);
   }
 
@@ -252,7 +257,7 @@ export class Pictures {
     if (!blocks) return { edges: [], max: 1, exceeds: false, notes: [] };
     const shares = !this.scores.computes(method) && at.layer > 0 && state.normal;
     const normal = shares ? blocks.map(normalizedBlock) : blocks;
-    const top = topEdges(normal, MAX_EDGES, this.floor, this.isSkipped(focus));
+    const top = topEdges(normal, MAX_EDGES, this.floor, this.skippedEdges(focus));
     return { ...top, notes: omittedNotes(top) };
   }
 
