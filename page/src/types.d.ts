@@ -21,6 +21,8 @@ export interface EncodedScores {
   layers: number[];
   queries: number[];
   values: EncodedArray;
+  /** Flow of uniform causal attention for the same rows, which the correction for the receptive field divides by. */
+  uniform: EncodedArray | null;
   saturated: boolean[];
   flat: boolean[][];
   settings: Record<string, unknown>;
@@ -59,10 +61,13 @@ export interface PageData extends EdgesData {
   generated: number;
   grid: { rows: number; columns: number; prefix: number } | null;
   keep_sinks: boolean;
+  /** Whether the page opens with the correction for the receptive field. */
+  receptive_field: boolean;
   words: { names: string[]; pieces: number[][] } | null;
   spans: ([number, number] | null)[] | null;
   other_edges: EdgesData[];
-  importance: { method: string; values: number[] }[];
+  /** `replaced_by` is what takes the place of a token, null where none is replaced. */
+  importance: { method: string; values: number[]; replaced_by: string | null }[];
   prediction: Prediction | null;
   layer: number;
   query: number;
@@ -139,6 +144,8 @@ export interface Edge {
   above: number;
   below: number;
   value: number;
+  /** Whether it leads to a node most of whose edges are above the scale. */
+  faint?: boolean;
 }
 
 /**

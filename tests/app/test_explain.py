@@ -96,6 +96,7 @@ def test_the_page_opens_with_sinks_if_they_are_kept(client: Client) -> None:
         asked = {"text": TEXT, "sinks": sinks, "page": True}
         page = app.post("/api/explain", json=asked).json()["page"]
         assert page["keep_sinks"] is (sinks == "keep")
+        assert page["receptive_field"] is False  # of an encoder
 
 
 def test_a_long_text_is_cut_off_on_request(client: Client) -> None:

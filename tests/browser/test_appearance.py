@@ -209,6 +209,20 @@ def test_the_prediction_is_shown_with_its_probabilities(view: Any, attention: An
     assert [row.split() for row in rows] == [["plural", "88", "%"], ["singular", "13", "%"]]
 
 
+@pytest.mark.parametrize("width", [360, 1280])
+def test_a_small_probability_stands_on_one_line(view: Any, attention: Any, width: int) -> None:
+    names = ["a rather long name of a class", "b", "c"]
+    prediction = Prediction(names[0], dict(zip(names, (0.992, 0.005, 0.003), strict=True)))
+    context = {"viewport": {"width": width, "height": 740}}
+    seen = view(attention, prediction=prediction, context=context)
+    cells = seen.page.locator(".prediction .percent")
+    assert cells.all_inner_texts() == ["99 %", "under 1 %", "under 1 %"]
+    boxes = [cells.nth(at).bounding_box() for at in range(3)]
+    assert len({box["height"] for box in boxes}) == 1
+    spilled = cells.evaluate_all("(all) => all.filter((e) => e.scrollWidth > e.clientWidth).length")
+    assert spilled == 0
+
+
 def test_the_table_has_headers_for_screen_readers(view: Any, attention: Any) -> None:
     seen = view(attention, state="layer=2")
     head, rows = seen.table()

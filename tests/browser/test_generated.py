@@ -23,7 +23,8 @@ def test_it_opens_at_the_position_that_wrote_the_first_token(
 ) -> None:
     seen = view(generated, sinks="keep")
     assert seen.caption().startswith("Layer 3, position 4 of, which wrote 5 Italy ·")
-    assert close(seen.column("Attention rollout"), af.rollout(generated).row(3, 4))
+    expected = af.rollout(generated, receptive_field=True).row(3, 4)
+    assert close(seen.column("Attention rollout"), expected)
     assert (
         "Click a generated token to see what wrote it." in seen.page.locator(".help").inner_text()
     )

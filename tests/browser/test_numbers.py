@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import attnflow as af
+from attnflow import paper
 from attnflow.importance import Importance
 from attnflow.types import random_attention
 from attnflow.view import page_data
@@ -63,6 +64,16 @@ def test_importance_is_shown_next_to_the_scores(view: Any, attention: Any, close
     values = np.linspace(-0.5, 0.5, attention.n_tokens)
     seen = view(attention, importance=Importance(values, attention.tokens, "blank_out"))
     assert close(seen.column("blank-out"), values)
+    assert "blank-out" not in seen.caption()  # what took the place of tokens is not known
+
+
+def test_the_settings_say_what_blank_out_puts_in(view: Any) -> None:
+    shipped = paper.load()
+    text = "the key to the cabinets"
+    seen = view(af.explain(shipped.model, shipped.tokenizer, text))
+    assert seen.caption().endswith(" · blank-out with [PAD]")
+    mean = view(af.explain(shipped.model, shipped.tokenizer, text, replace="mean"))
+    assert mean.caption().endswith(" · blank-out with the mean embedding")
 
 
 def test_maximum_flows_have_their_certificates(modules: Any, family: Any, certify: Any) -> None:

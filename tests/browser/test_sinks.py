@@ -7,6 +7,7 @@ import pytest
 
 import attnflow as af
 from attnflow.types import random_attention
+from attnflow.view import page_data
 
 METHODS = {
     "Raw attention": af.raw, "Attention rollout": af.rollout, "Attention flow": af.flow,
@@ -84,20 +85,150 @@ def test_without_sinks_there_is_no_line(view: Any, attention: Any) -> None:
     assert "no sinks" in seen.caption()
 
 
-def test_a_decoder_can_be_corrected_for_its_receptive_field(
-    view: Any, close: Any, decoder: af.Attention
+@pytest.mark.parametrize("state", ["query=4", "query=4&head=1", "query=4&residual=0.25"])
+def test_a_decoder_opens_corrected_for_its_receptive_field(
+    view: Any, close: Any, decoder: af.Attention, state: str
 ) -> None:
     without = sorted({sink.position for sink in decoder.sinks})
-    seen = view(decoder, state="query=4")
-    before = seen.column("Raw attention")
-    seen.page.get_by_label("Receptive field").check()
+    seen = view(decoder, state=state)
     seen.panel("flow").locator(".notes", has_not_text="Solving").wait_for()
-    assert seen.state() == "query=4&field=1"
+    assert seen.page.get_by_label("Receptive field").is_checked()
     assert "corrected for the receptive field" in seen.caption()
-    assert seen.column("Raw attention") == before
-    for title, method in (("Attention rollout", af.rollout), ("Attention flow", af.flow)):
-        expected = method(decoder, without=without, receptive_field=True).row(3, 4)
+    residual = 0.25 if "residual" in state else 0.5
+    graph: Any = decoder if "head" in state else decoder.graph(residual=residual, without=without)
+    settings: Any = {"head": 1, "without": without} if "head" in state else {}
+    composed = (("Attention rollout", af.rollout), ("Attention flow", af.flow))
+    for title, method in composed:
+        expected = method(graph, receptive_field=True, **settings).row(3, 4)
         assert close(seen.column(title), expected), title
+    before = seen.column("Raw attention")
+    seen.page.get_by_label("Receptive field").uncheck()
+    seen.settled()
+    assert seen.state() == f"{state}&field=0"
+    assert "receptive field" not in seen.caption()
+    assert seen.column("Raw attention") == before
+    for title, method in composed:
+        assert close(seen.column(title), method(graph, **settings).row(3, 4)), title
+
+
+@pytest.mark.parametrize("opens", [True, False])
+def test_a_link_keeps_whether_scores_are_corrected(
+    view: Any, decoder: af.Attention, opens: bool
+) -> None:
+    box = view(decoder, receptive_field=opens).page.get_by_label("Receptive field")
+    assert box.is_checked() is opens
+    for number, chosen in enumerate((False, True)):
+        seen = view(decoder, receptive_field=opens, state=f"field={number}")
+        assert seen.page.get_by_label("Receptive field").is_checked() is chosen
+        assert ("receptive field" in seen.caption()) is chosen
+        assert seen.page.evaluate("location.hash") == f"#field={number}"
+
+
+def test_other_edges_of_a_decoder_are_not_said_to_be_corrected(
+    view: Any, close: Any, decoder: af.Attention
+) -> None:
+    other = decoder.graph(residual=0.25)
+    seen = view({"attention": decoder, "mine": other}, state="edges=mine&query=4")
+    assert "receptive field" not in seen.caption()
+    assert close(seen.column("Rollout"), af.rollout(other).row(3, 4))
+
+
+def test_flow_of_a_decoder_is_corrected_without_solving_in_the_browser(
+    modules: Any, decoder: af.Attention
+) -> None:
+    found = modules.evaluate(
+        """async (data) => {
+            const { ReceptiveField } = await import("/compute/receptive-field.js");
+            const field = new ReceptiveField(data, { request: () => {} });
+            const settings = { head: -1, residual: 0.5, keepSinks: data.keep_sinks };
+            return [...field.flow(3, 4, settings)];
+        }""",
+        page_data(decoder),
+    )
+    assert len(found) == len(TOKENS)
+
+
+@pytest.mark.parametrize("settings", [{}, {"head": 1}])
+def test_edges_of_a_corrected_graph_are_the_corrected_scores(
+    modules: Any, decoder: af.Attention, settings: Any
+) -> None:
+    """Those that plot.compare draws; what the edges below a node carry ends in its scores."""
+    found = modules.evaluate(
+        """async ([data, chosen]) => {
+            const { Scores } = await import("/compute/scores.js");
+            const { Scheduler } = await import("/compute/scheduler.js");
+            const { Level } = await import("/compute/level.js");
+            const { nodeEdges } = await import("/compute/highlight.js");
+            const scheduler = new Scheduler(() => {});
+            scheduler.start();
+            const scores = new Scores(data, scheduler);
+            const settings = { ...scores.defaults, ...chosen };
+            while (scores.overview("flow", settings, true).missing) {
+                await new Promise((done) => setTimeout(done));
+            }
+            const all = (method) => scores.overview(method, settings, true).blocks
+                .map(({ values }) => [...values]);
+            const level = new Level(data, false);
+            const at = { layer: 3, node: 4 };
+            const edges = (method) => nodeEdges(scores, method, level, at, 3, settings, 0, true)
+                .map(({ from, values }) => [from, [...values]]);
+            return {
+                rollout: all("rollout"), flow: all("flow"),
+                edges: edges("rollout"), lines: edges("flow")[0][1],
+            };
+        }""",
+        [page_data(decoder, sinks="keep"), settings],
+    )
+    n = len(TOKENS)
+    for method in (af.rollout, af.flow):
+        expected = method(decoder, receptive_field=True, **settings).scores
+        drawn = np.reshape(found[method.__name__], expected.shape)
+        np.testing.assert_allclose(drawn, expected, atol=1e-4)
+    flows = af.flow(decoder, receptive_field=True, **settings).row(3, 4)
+    np.testing.assert_allclose(found["lines"], flows, atol=1e-4)
+    assert [layer for layer, _ in found["edges"]] == [3, 2, 1]
+    for _, values in found["edges"]:
+        assert sum(values) == pytest.approx(1, abs=1e-4)
+    arriving = np.reshape(found["edges"][-1][1], (-1, n)).sum(axis=0)
+    corrected = af.rollout(decoder, receptive_field=True, **settings).row(3, 4)
+    np.testing.assert_allclose(arriving, corrected, atol=1e-4)
+
+
+def test_a_pinned_word_of_a_decoder_has_the_edges_of_its_pieces(modules: Any) -> None:
+    tokens, text = ["the", "key", "##s", "are"], "the keys are"
+    weights = random_attention(2, 1, 4, seed=6, causal=True).weights
+    attention = af.Attention(weights, tokens, causal=True, origin=af.Origin(text=text))
+    found = modules.evaluate(
+        """async (data) => {
+            const { Scores } = await import("/compute/scores.js");
+            const { Scheduler } = await import("/compute/scheduler.js");
+            const { Level } = await import("/compute/level.js");
+            const { nodeEdges } = await import("/compute/highlight.js");
+            const scores = new Scores(data, new Scheduler(() => {}));
+            const at = { layer: 2, node: 1 };
+            const level = new Level(data, true);
+            const blocks = nodeEdges(scores, "rollout", level, at, 2, scores.defaults, 0, true);
+            return [...blocks.find(({ from }) => from === 1).values];
+        }""",
+        page_data(attention, sinks="keep"),
+    )
+    expected = af.rollout(attention, receptive_field=True).to_words()
+    arriving = np.reshape(found, (-1, 3)).sum(axis=0)
+    np.testing.assert_allclose(arriving, expected.row(2, 1), atol=1e-4)
+
+
+@pytest.mark.parametrize("method", ["rollout", "flow"])
+def test_a_corrected_graph_says_which_edges_are_not(
+    view: Any, decoder: af.Attention, method: str
+) -> None:
+    seen = view(decoder)
+    assert "receptive field" not in seen.notes(method)
+    seen.hover(method, 2, 4, len(TOKENS))
+    said = "Edges above the position are drawn without the correction" in seen.notes(method)
+    assert said is (method == "rollout")
+    pair = view(decoder, state="pin=2.4&sink=1")
+    said = "Flow and cut of a pair are without the correction" in pair.notes(method)
+    assert said is (method == "flow")
 
 
 def test_an_encoder_has_no_such_correction(view: Any, attention: Any) -> None:
@@ -120,6 +251,56 @@ def test_the_scale_ends_at_the_largest_other_score(view: Any, shown: str) -> Non
         shares = seen.panel("rollout").locator(".token").evaluate_all(f"(all) => all.map({share})")
         assert shares[2] == "100%"
         assert shares[0] not in ("0%", "100%")
+
+
+def _with_near_sinks(n: int) -> af.Attention:
+    """Two layers in which a fifth of the attention goes to two columns, too little for sinks."""
+    weights = np.random.default_rng(0).random((2, 1, n, n)) + 0.5
+    weights /= weights.sum(axis=3, keepdims=True)
+    weights *= 0.8
+    weights[..., 0] += 0.12
+    weights[..., n - 1] += 0.08
+    return af.Attention(weights, [f"t{at}" for at in range(n)])
+
+
+@pytest.mark.parametrize("shown", ["text", "heatmap"])
+def test_a_few_near_sinks_do_not_wash_out_the_rest(view: Any, shown: str) -> None:
+    attention = _with_near_sinks(60)
+    assert attention.sinks == ()
+    seen = view(attention, state=f"view={shown}&query=7&layer=2")
+    scores = af.rollout(attention).scores[:, 7]
+    rows = scores if shown == "heatmap" else scores[1:]
+    end = np.delete(rows, [0, 7, 59], axis=1).max()
+    assert end < rows.max() / 5
+    legend = seen.panel("rollout").locator(".legend").inner_text()
+    assert f"▶ ≥ {end:.3f}" in legend
+
+
+def test_a_fan_into_near_sinks_is_gray_and_does_not_set_the_scale(modules: Any, view: Any) -> None:
+    attention = _with_near_sinks(60)
+    found = modules.evaluate(
+        """async (data) => {
+            const { Scores } = await import("/compute/scores.js");
+            const { Scheduler } = await import("/compute/scheduler.js");
+            const { topEdges } = await import("/compute/top-edges.js");
+            const scores = new Scores(data, new Scheduler(() => {}));
+            const { blocks } = scores.overview("rollout", scores.defaults);
+            const skipped = { own: true, sinks: new Set() };
+            const { max, exceeds, edges } = topEdges(blocks, 500, 0, skipped, true);
+            const ends = (faint) => edges.filter((edge) => edge.faint === faint)
+                .map(({ below }) => below);
+            return { max, exceeds, gray: ends(true), colored: ends(false) };
+        }""",
+        page_data(attention),
+    )
+    scores = np.where(np.eye(60, dtype=bool), 0.0, af.rollout(attention).scores)
+    assert found["max"] == pytest.approx(scores[..., 1:59].max(), rel=1e-3)
+    assert found["exceeds"]
+    assert set(found["gray"]) == {0, 59}
+    assert len(found["colored"]) > 200
+    assert not {0, 59} & set(found["colored"])
+    note = "Gray: edges to 0 t0, 59 t59, which are above the scale."
+    assert note in view(attention).notes("rollout")
 
 
 def test_edges_of_a_node_to_itself_do_not_set_the_scale_of_a_graph(

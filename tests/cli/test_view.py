@@ -108,6 +108,18 @@ def test_the_text_comes_from_a_file_or_the_standard_input_too(
     assert _document(page)["text"] == TEXT
 
 
+def test_a_decoder_opens_corrected_unless_it_is_said_not_to(
+    run: Run, page: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "decoder.npz"
+    random_attention(2, 1, 4, causal=True).save(file)
+    for option, opens in ((None, True), ("--no-receptive-field", False), ("--receptive-field", 1)):
+        assert run("view", file, "--out", page, *([option] if option else [])).exit_code == 0
+        assert _document(page)["receptive_field"] is bool(opens)
+    wrong = run("view", TEXT, "--out", page, "--receptive-field")
+    assert (wrong.exit_code, "is only for causal attention" in wrong.stderr) == (1, True)
+
+
 def test_sinks_are_taken_out_and_noted_unless_they_are_kept(
     run: Run, page: Path, tmp_path: Path
 ) -> None:

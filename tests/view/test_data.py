@@ -23,7 +23,8 @@ TOKENS = ["[CLS]", "the", "key", "##s"]
 ORIGIN = af.Origin(spans=(None, (0, 3), (4, 7), (7, 8)), text="the keys")
 FIELDS = [
     "version", "title", "text", "spans", "words", "tokens", "sizes", "names", "layer_names",
-    "causal", "generated", "grid", "keep_sinks", "edges", "sinks", "sinks_note", "attention",
+    "causal", "generated", "grid", "keep_sinks", "receptive_field", "edges", "sinks",
+    "sinks_note", "attention",
     "graph", "graph_residual", "scores", "other_edges", "importance", "prediction", "layer",
     "query",
 ]  # fmt: skip
@@ -94,6 +95,30 @@ def test_flow_is_without_sinks_unless_they_are_kept(decoded: Decoded) -> None:
     assert page_data(sunk, sinks="keep")["keep_sinks"] is True
     mean = np.stack(sunk.graph(residual=0).layers)  # the page can put them back
     assert np.abs(decoded(document["attention"]["mean"]) - mean).max() <= 1 / 65535
+
+
+def test_a_decoder_opens_corrected_unless_it_is_said_not_to(decoded: Decoded) -> None:
+    decoder = random_attention(3, 2, 5, seed=1, causal=True)
+    document = page_data(decoder, sinks="keep")
+    assert document["receptive_field"] is True
+    (flows,) = document["scores"]
+    shares = decoded(flows["values"]) / np.where(
+        decoded(flows["uniform"]) > 0, decoded(flows["uniform"]), 1.0
+    )
+    expected = af.flow(decoder, receptive_field=True).scores
+    assert np.allclose(shares / shares.sum(axis=2, keepdims=True), expected, atol=1e-6)
+    assert page_data(decoder, receptive_field=False)["receptive_field"] is False
+    assert page_data({"mine": decoder.graph(), "attention": decoder})["receptive_field"] is True
+
+
+def test_only_attention_of_a_decoder_can_be_corrected(attention: af.Attention) -> None:
+    document = page_data(attention)
+    assert (document["receptive_field"], document["scores"][0]["uniform"]) == (False, None)
+    for shown in (attention, random_attention(3, 2, 5, causal=True).graph()):
+        with pytest.raises(af.InputError, match="receptive_field=True is only for causal"):
+            _ = page_data(shown, receptive_field=True)
+    with pytest.raises(af.InputError, match="receptive_field must be a bool"):
+        _ = page_data(attention, receptive_field=1)  # pyright: ignore[reportArgumentType]
 
 
 def test_nothing_is_taken_out_where_nothing_would_remain() -> None:
@@ -359,7 +384,7 @@ def test_importance_and_prediction_may_be_shown_with_attention(attention: af.Att
     for given in (importance, [importance]):
         document = page_data(attention, importance=given, prediction=prediction)
         assert document["importance"] == [
-            {"method": "gradient_x_input", "values": [0.0, 0.1, 0.5, -0.2]}
+            {"method": "gradient_x_input", "values": [0.0, 0.1, 0.5, -0.2], "replaced_by": None}
         ]
     assert document["prediction"]["position"] == 3
 

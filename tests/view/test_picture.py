@@ -65,6 +65,10 @@ def test_decoders_are_corrected_for_the_receptive_field() -> None:
     assert _caption(figure) == "From 3 is, corrected for the receptive field"
     rolled = af.rollout(CAUSAL, queries=3, receptive_field=True)
     np.testing.assert_allclose(_last_rows(figure)[1], _shares(rolled), atol=1e-12)
+    plain = draw(CAUSAL, {"sinks": "keep", "receptive_field": False})
+    assert _caption(plain) == "From 3 is"
+    rolled = af.rollout(CAUSAL, queries=3)
+    np.testing.assert_allclose(_last_rows(plain)[1], _shares(rolled), atol=1e-12)
 
 
 def test_scores_are_drawn_as_they_are() -> None:

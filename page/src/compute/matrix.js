@@ -82,13 +82,13 @@ export function rowOfProduct(W, row, below, inner, residual, sums) {
 }
 
 /**
- * Compute scale · A[row, k] · factors[k] into `out`: what each edge of a row contributes.
+ * Add scale · A[row, k] · factors[k] to `out`: what each edge of a row contributes.
  *
  * @type {(W: Numbers, row: number, scale: number, factors: Vector | null, residual: number, out: Matrix) => void}
  */
 export function edgeContributions(W, row, scale, factors, residual, out) {
   const start = row * out.length;
-  for (let k = 0; k < out.length; k++) out[k] = (1 - residual) * scale * W[start + k] * (factors ? factors[k] : 1);
+  for (let k = 0; k < out.length; k++) out[k] += (1 - residual) * scale * W[start + k] * (factors ? factors[k] : 1);
   if (residual) out[row] += residual * scale * (factors ? factors[row] : 1);
 }
 
@@ -124,26 +124,6 @@ export function mergeMatrix(matrix, columns, above, below) {
     });
   });
   return merged;
-}
-
-/**
- * Return the end of a color scale: the largest number but for those at `skipped`, which would wash out the rest.
- *
- * `exceeds` tells whether one of these is larger.
- *
- * @type {(rows: Iterable<Numbers>, skipped: Set<number>) => { max: number, exceeds: boolean }}
- */
-export function robustMax(rows, skipped) {
-  let [max, largest] = [0, 0];
-  for (const row of rows) {
-    for (let at = 0; at < row.length; at++) {
-      const value = row[at];
-      if (!(value < Infinity)) continue;
-      if (value > largest) largest = value;
-      if (value > max && !skipped.has(at)) max = value;
-    }
-  }
-  return { max: max || largest || 1, exceeds: max > 0 && largest > max };
 }
 
 /** Return the largest finite number, 0 if none is positive. @type {(values: Iterable<number>) => number} */

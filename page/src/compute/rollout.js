@@ -25,29 +25,49 @@ export function propagateDown(edges, layer, start, settings) {
   return vectors;
 }
 
+/** Propagate factors of the tokens up to `layer`; index m holds R(m → 0) · factors.
+ * @type {(edges: Edges, layer: number, factors: Vector, settings: Settings) => Vector[]} */
+export function propagateUp(edges, layer, factors, settings) {
+  const { head, residual } = settings;
+  const vectors = [factors];
+  for (let at = 1; at <= layer; at++) {
+    const W = edges.weights(at, settings, at === layer ? head : -1);
+    vectors[at] = layerTimesVector(W, vectors[at - 1], edges.sizes[at], residual);
+  }
+  return vectors;
+}
+
 /**
- * Return what each edge below `layer` contributes to the vectors of `propagateDown`.
+ * Vectors of `propagateDown`, and where the scores of tokens are multiplied by factors, those of `propagateUp`.
+ *
+ * @typedef {{ down: Vector[], up: Vector[] | null }} Paths
+ */
+
+/**
+ * Return what each edge below `layer` contributes to the sum of the scores of these paths.
  *
  * Rows without an edge of `floor` times the strongest one are skipped: of a long input, most. The
  * blocks count all edges, skipped or not.
  *
- * @type {(edges: Edges, layer: number, vectors: Vector[], settings: Settings, floor: number) => Block[]}
+ * @type {(edges: Edges, layer: number, paths: Paths[], settings: Settings, floor: number) => Block[]}
  */
-export function contributionsBelow(edges, layer, vectors, settings, floor) {
+export function contributionsBelow(edges, layer, paths, settings, floor) {
   const makeBlock = blockMaker(floor);
   const { residual } = settings;
   /** @type {Block[]} */
   const blocks = [];
   for (let at = layer; at >= 1; at--) {
-    const x = vectors[at];
+    const sums = new Float64Array(edges.sizes[at]);
+    for (const { down, up } of paths)
+      for (let row = 0; row < sums.length; row++) sums[row] += down[at][row] * (up ? up[at][row] : 1);
     const head = at === layer ? settings.head : -1;
     const W = edges.weights(at, settings, head);
     /** @type {Block["count"]} */
-    const count = (pieces) => countActive(x, edges.degrees(at, { ...settings, head }, pieces).below, pieces);
+    const count = (pieces) => countActive(sums, edges.degrees(at, { ...settings, head }, pieces).below, pieces);
     blocks.push(
-      makeBlock(at, edges.sizes[at - 1], x, count, (row, out) =>
-        edgeContributions(W, row, x[row], null, residual, out),
-      ),
+      makeBlock(at, edges.sizes[at - 1], sums, count, (row, out) => {
+        for (const { down, up } of paths) edgeContributions(W, row, down[at][row], up?.[at - 1] ?? null, residual, out);
+      }),
     );
   }
   return blocks;

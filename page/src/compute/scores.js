@@ -5,14 +5,14 @@
  * the document, and solved for other positions and settings.
  */
 
-/** @import { Block, EncodedScores, Method, PageData, Settings, Vector } from "../types.js" */
+/** @import { Block, Method, PageData, Settings, Vector } from "../types.js" */
 
 import { setBounded, settingsKey } from "./cache.js";
-import { decodeArray } from "./decode.js";
 import { blockOfRows, Edges } from "./edges.js";
 import { FlowSolver } from "./flow-solver.js";
-import { ReceptiveField } from "./receptive-field.js";
+import { correctedMatrix, correctedRow, ReceptiveField } from "./receptive-field.js";
 import { indicator, propagateDown, RolloutMatrices } from "./rollout.js";
+import { StoredScores } from "./stored.js";
 
 /** @type {Method[]} */
 const METHODS = ["raw", "rollout", "flow"];
@@ -59,7 +59,7 @@ export class Scores {
   applicable(settings) {
     if (this.edges?.attention) return settings;
     const keepSinks = this.edges?.sinks.length ? settings.keepSinks : this.defaults.keepSinks;
-    return { ...settings, ...this.defaults, keepSinks };
+    return { ...settings, ...this.defaults, keepSinks, field: false };
   }
 
   /** Return whether a method is computed from edge weights at once. @type {(method: Method) => boolean} */
@@ -160,12 +160,13 @@ export class Scores {
     return this.hasDefaults(settings) && Boolean(this.stored.get("flow")?.isFlat(layer, position));
   }
 
-  /** Return the edges of all positions to the layer below, weighted by score.
-   * @type {(method: Method, settings: Settings) => Overview} */
-  overview(method, settings) {
+  /** Return the edges of all positions to the layer below, weighted by score, `corrected` for the receptive field.
+   * @type {(method: Method, settings: Settings, corrected?: boolean) => Overview} */
+  overview(method, settings, corrected = false) {
     const { edges } = this;
-    if (!edges || method === "flow") return this.rowsOverview(method, settings);
-    if (method === "rollout") return this.rolloutOverview(edges, settings);
+    const field = corrected ? this.field : null;
+    if (!edges || method === "flow") return this.rowsOverview(method, settings, field);
+    if (method === "rollout") return this.rolloutOverview(edges, settings, field);
     const blocks = this.layers.map((layer) => {
       const values = edges.rawWeights(layer, settings);
       return { from: layer, to: layer - 1, columns: this.data.sizes[layer - 1], values };
@@ -173,41 +174,62 @@ export class Scores {
     return { blocks, missing: 0, pending: false };
   }
 
-  /** @type {(edges: Edges, settings: Settings) => Overview} */
-  rolloutOverview(edges, settings) {
-    const key = settingsKey(settings);
-    const rollout = this.matrices.get(key) ?? new RolloutMatrices(edges, settings);
-    setBounded(this.matrices, key, rollout, CACHED_MATRICES);
-    if (!rollout.matrix(edges.layers)) {
-      if (RolloutMatrices.cost(edges) <= IMMEDIATE_LIMIT) for (const _ of rollout.steps());
-      else this.scheduler.request(`rollout ${key}`, () => rollout.steps());
-    }
+  /** @type {(edges: Edges, settings: Settings, field: ReceptiveField | null) => Overview} */
+  rolloutOverview(edges, settings, field) {
+    const rollout = this.rolloutMatrices("rollout", edges, settings, this.matrices);
+    const uniform = { ...settings, head: -1 };
+    const seen = field && this.rolloutMatrices("uniform rollout", field.edges, uniform, field.matrices);
+    const columns = this.data.sizes[0];
     const blocks = this.layers.flatMap((layer) => {
-      const values = rollout.matrix(layer);
-      return values ? [{ from: layer, to: this.overviewTarget(layer), columns: this.data.sizes[0], values }] : [];
+      const [matrix, divisor] = [rollout.matrix(layer), seen?.matrix(layer)];
+      if (!matrix || (seen && !divisor)) return [];
+      const values = divisor ? correctedMatrix(matrix, divisor, columns) : matrix;
+      return [{ from: layer, to: this.overviewTarget(layer), columns, values }];
     });
     return { blocks, missing: this.layers.length - blocks.length, pending: true };
   }
 
-  /** @type {(method: Method, settings: Settings) => Overview} */
-  rowsOverview(method, settings) {
-    const solver = this.canSolve(method) ? this.solver : null;
-    const known = this.knownRows(method, settings);
-    if (!known.missing.length || !solver?.canSolveAll) {
-      return { blocks: known.blocks, missing: solver ? known.missing.length : 0, pending: false };
+  /** Return rollout of all positions, computed at once if it is small, else requested.
+   * @type {(name: string, edges: Edges, settings: Settings, cached: Map<string, RolloutMatrices>) => RolloutMatrices} */
+  rolloutMatrices(name, edges, settings, cached) {
+    const key = settingsKey(settings);
+    const rollout = cached.get(key) ?? new RolloutMatrices(edges, settings);
+    setBounded(cached, key, rollout, CACHED_MATRICES);
+    if (!rollout.matrix(edges.layers)) {
+      if (RolloutMatrices.cost(edges) <= IMMEDIATE_LIMIT) for (const _ of rollout.steps());
+      else this.scheduler.request(`${name} ${key}`, () => rollout.steps());
     }
-    solver.requestRows(known.missing, settings);
-    // Those of a small graph are solved at once.
-    const { blocks, missing } = this.knownRows(method, settings);
-    return { blocks, missing: missing.length, pending: missing.length > 0 };
+    return rollout;
   }
 
-  /** Return the edges of all rows that are known, and the others as [layer, position].
-   * @type {(method: Method, settings: Settings) => { blocks: Block[], missing: [number, number][] }} */
-  knownRows(method, settings) {
+  /** @type {(method: Method, settings: Settings, field: ReceptiveField | null) => Overview} */
+  rowsOverview(method, settings, field) {
     const solver = this.canSolve(method) ? this.solver : null;
+    const known = this.knownRows(method, settings, field);
+    const count = known.missing.length + known.unseen.length;
+    if (!count || !solver?.canSolveAll) return { blocks: known.blocks, missing: solver ? count : 0, pending: false };
+    if (known.missing.length) solver.requestRows(known.missing, settings);
+    field?.solver.requestRows([...known.missing, ...known.unseen], { ...settings, head: -1 });
+    // Those of a small graph are solved at once.
+    const { blocks, missing, unseen } = this.knownRows(method, settings, field);
+    const left = missing.length + unseen.length;
+    return { blocks, missing: left, pending: left > 0 };
+  }
+
+  /**
+   * Return the edges of all rows that are known, and as [layer, position] the others: those without scores, and
+   * those of which only the scores of uniform attention are missing.
+   *
+   * @type {(method: Method, settings: Settings, field: ReceptiveField | null) =>
+   *   { blocks: Block[], missing: [number, number][], unseen: [number, number][] }}
+   */
+  knownRows(method, settings, field) {
+    const solver = this.canSolve(method) ? this.solver : null;
+    const uniform = { ...settings, head: -1 };
     /** @type {[number, number][]} */
     const missing = [];
+    /** @type {[number, number][]} */
+    const unseen = [];
     const blocks = this.layers.map((layer) => {
       /** @type {number[]} */
       const nodes = [];
@@ -215,54 +237,23 @@ export class Scores {
       const rows = [];
       for (let position = 0; position < this.data.sizes[layer]; position++) {
         const row = this.storedRow(method, layer, position, settings) ?? solver?.cachedRow(layer, position, settings);
-        if (row) {
+        const seen = field?.knownFlow(layer, position, uniform);
+        if (!row) missing.push([layer, position]);
+        else if (field && !seen) unseen.push([layer, position]);
+        else {
           nodes.push(position);
-          rows.push(row);
-        } else missing.push([layer, position]);
+          rows.push(seen ? correctedRow(row, seen) : row);
+        }
       }
       return blockOfRows(layer, this.overviewTarget(layer), this.data.sizes[0], rows, nodes);
     });
-    return { blocks, missing };
+    return { blocks, missing, unseen };
   }
 
   /** Return where edges of the overview end: one layer below, or at the tokens if that layer has other nodes.
    * @type {(layer: number) => number} */
   overviewTarget(layer) {
     return this.data.sizes[layer - 1] === this.data.sizes[0] ? layer - 1 : 0;
-  }
-}
-
-/** Scores of one method in the document. */
-class StoredScores {
-  /** @param {EncodedScores} scores */
-  constructor({ layers, queries, values, saturated, flat }) {
-    this.layers = layers;
-    this.queries = queries;
-    this.saturated = saturated;
-    this.flat = flat;
-    this.tokens = values.shape[2];
-    this.values = decodeArray(values);
-    this.rowOf = new Map(queries.map((query, row) => [query, row]));
-  }
-
-  /** @type {(layer: number, position: number) => Vector | null} */
-  row(layer, position) {
-    const index = this.layers.indexOf(layer);
-    const row = this.rowOf.get(position);
-    if (index < 0 || row === undefined) return null;
-    const start = (index * this.queries.length + row) * this.tokens;
-    return Float64Array.from(this.values.subarray(start, start + this.tokens));
-  }
-
-  /** @type {(layer: number) => boolean} */
-  isSaturated(layer) {
-    return this.saturated[this.layers.indexOf(layer)] ?? false;
-  }
-
-  /** @type {(layer: number, position: number) => boolean} */
-  isFlat(layer, position) {
-    const row = this.rowOf.get(position);
-    return (row !== undefined && this.flat[this.layers.indexOf(layer)]?.[row]) ?? false;
   }
 }
 

@@ -1,20 +1,49 @@
 /** The strongest edges of a picture, found without sorting millions of them. */
 
 /** @import { Block, Edge, TopEdges } from "../types.js" */
+/** @import { Skipped } from "./scale.js" */
+/** @typedef {{ edges: Edge[], total: number, count: number }} Found */
 
 import { maxFinite, sumOf } from "./matrix.js";
+import { edgesEnd, fanColumns } from "./scale.js";
 
 /** Values that the histogram counts; of more, a sample. Chosen: about 3 ms. */
 const SAMPLE_SIZE = 262144;
+/** @type {Skipped} */
+const NONE = { own: false, sinks: new Set() };
+/** The share of all edges that those to sinks may be, if these are drawn apart; chosen by eye. */
+const FANS = 0.2;
 
 /**
- * Return about the `limit` strongest edges, weakest first, without those below `floor` times the largest.
+ * Return about the `limit` strongest edges, weakest first, without those below `floor` times the end of the scale.
  *
- * The largest is that of the scale: edges that `isSkipped`, as of a node to itself, do not count.
+ * With `apart`, edges to nodes most of whose edges are above the scale, which would cover all others, are `faint`
+ * and come first.
  *
- * @type {(blocks: Block[], limit: number, floor?: number, isSkipped?: (edge: Edge) => boolean) => TopEdges}
+ * @type {(blocks: Block[], limit: number, floor?: number, skipped?: Skipped, apart?: boolean) => TopEdges}
  */
-export function topEdges(blocks, limit, floor = 0, isSkipped = () => false) {
+export function topEdges(blocks, limit, floor = 0, skipped = NONE, apart = false) {
+  const end = edgesEnd(blocks, skipped);
+  const fans = blocks.map((block) => (apart ? fanColumns(block, end, skipped.own) : new Set()));
+  if (!fans.some(({ size }) => size)) return summarize([strongest(blocks, limit)], floor, end);
+  const parts = [true, false].map((isFan) => {
+    const some = blocks.map((block, at) => withColumns(block, (column) => fans[at].has(column) === isFan));
+    const found = strongest(some, isFan ? FANS * limit : limit);
+    return { ...found, edges: found.edges.map((edge) => ({ ...edge, faint: isFan })) };
+  });
+  return summarize(parts, floor, end);
+}
+
+/** Return a block with some of its columns, and zeros in the others. @type {(block: Block, has: (column: number) => boolean) => Block} */
+function withColumns(block, has) {
+  const { columns, sums, count, ...rest } = block;
+  const values = block.values.map((value, at) => (has(at % columns) ? value : 0));
+  return { ...rest, columns, values };
+}
+
+/** Return about the `limit` strongest edges, the weight of all, and their number.
+ * @type {(blocks: Block[], limit: number) => Found} */
+function strongest(blocks, limit) {
   const { lower, upper, stride } = thresholds(blocks, limit);
   /** @type {Edge[]} */
   const edges = [];
@@ -38,7 +67,7 @@ export function topEdges(blocks, limit, floor = 0, isSkipped = () => false) {
     if (nodes) edge.above = nodes[edge.above];
     edge.below += firstColumn;
   }
-  return summarize(edges, total, count, floor, isSkipped);
+  return { edges, total, count };
 }
 
 /**
@@ -73,13 +102,14 @@ function floatOf(bits) {
   return bits > 65535 ? Infinity : new Float32Array(new Uint32Array([bits << 16]).buffer)[0];
 }
 
-/** @type {(found: Edge[], total: number, count: number, floor: number, isSkipped: (edge: Edge) => boolean) =>
- *   TopEdges} */
-function summarize(found, total, count, floor, isSkipped) {
-  const largest = maxFinite(found.map(({ value }) => value));
-  const others = maxFinite(found.filter((edge) => !isSkipped(edge)).map(({ value }) => value));
-  const max = others || largest || 1;
-  const edges = found.filter(({ value }) => value >= floor * max).sort((a, b) => a.value - b.value);
+/** @type {(found: Found[], floor: number, end: number) => TopEdges} */
+function summarize(found, floor, end) {
+  const all = found.flatMap(({ edges }) => edges);
+  const largest = maxFinite(all.map(({ value }) => value));
+  const max = end || largest || 1;
+  const strong = all.filter(({ value }) => value >= floor * max).sort((a, b) => a.value - b.value);
+  const edges = [...strong.filter(({ faint }) => faint), ...strong.filter(({ faint }) => !faint)];
+  const [total, count] = [sumOf(found.map((part) => part.total)), sumOf(found.map((part) => part.count))];
   let sum = 0;
   for (const { value } of edges) if (value < Infinity) sum += value;
   const omittedShare = total > 0 ? Math.max(0, 1 - sum / total) : 0;

@@ -11,6 +11,8 @@ import { box, cellAlpha, dot, edgeStyle, line } from "./marks.js";
 const TOUCHING = 4;
 /** Share of a picture that edges may cover, counted without overlap; chosen by eye. */
 const COVERED = 1.2;
+/** Edges to nodes most of whose edges are above the scale; chosen by eye. */
+const FAINT = { width: 0.6, alpha: 0.3 };
 /** The smallest maximum flow, so that widths are not divided by zero; chosen: no score is as small. */
 const NO_FLOW = 1e-300;
 /** Half the length of the bar across a cut edge, radii of a halo and a ring in pixels; chosen by eye. */
@@ -64,6 +66,7 @@ export function graphScene(layout, content) {
 function plainEdges(layout, { top, method }, ink) {
   return top.edges.map((edge) => {
     const { width, alpha } = edgeStyle(edge.value / top.max, layout.column, ink);
+    if (edge.faint) return line(...edgeEnds(layout, edge), "node", FAINT.width, { alpha: FAINT.alpha * ink });
     return line(...edgeEnds(layout, edge), method, width, { alpha });
   });
 }
@@ -80,7 +83,7 @@ function edgeEnds({ rows, x, y }, { block, above, below }) {
 function inkFor(layout, { edges, max }) {
   let ink = 0;
   for (const edge of edges) {
-    const { width, alpha } = edgeStyle(edge.value / max, layout.column);
+    const { width, alpha } = edge.faint ? FAINT : edgeStyle(edge.value / max, layout.column);
     const [x1, y1, x2, y2] = edgeEnds(layout, edge);
     ink += width * alpha * (Math.abs(x2 - x1) + Math.abs(y2 - y1));
   }

@@ -2,7 +2,7 @@
 
 /** @import { Importance, Layout, Mark, Method, NodeRef, Scale, Scene, Vector } from "../types.js" */
 
-import { robustMax } from "../compute/matrix.js";
+import { robustMax } from "../compute/scale.js";
 import { importanceMarks, layerMarks, stickyNames, tokenLabels } from "./axes.js";
 import { box, cellAlpha, label } from "./marks.js";
 

@@ -1,8 +1,9 @@
 /** Sentences under a picture: omitted edges, flow and cut of a pair, saturated and flat flow. */
 
+/** @import { Level } from "../compute/level.js" */
 /** @import { Focus, SolvedPair, TopEdges } from "../types.js" */
 
-import { formatCount, formatPercent, formatScore } from "./format.js";
+import { formatCount, formatPercent, formatPosition, formatScore } from "./format.js";
 
 /** Share of the weight from which omitted edges are mentioned; chosen. */
 const MIN_OMITTED = 0.005;
@@ -18,6 +19,13 @@ export function omittedNotes({ omitted, omittedShare }) {
   return [
     `The ${formatCount(omitted)} weakest edges are not drawn; they carry ${formatPercent(omittedShare)} of the weight.`,
   ];
+}
+
+/** Return which nodes have gray edges. @type {(top: TopEdges, level: Level) => string[]} */
+export function fanNotes({ edges }, level) {
+  const nodes = new Set(edges.filter(({ faint }) => faint).map(({ below }) => below));
+  const names = [...nodes].sort((a, b) => a - b).map((node) => formatPosition(node, level.label(0, node)));
+  return names.length ? [`Gray: edges to ${names.join(", ")}, which are above the scale.`] : [];
 }
 
 /**

@@ -5,13 +5,14 @@
 
 import { setBounded, settingsKey } from "../compute/cache.js";
 import { nodeEdges } from "../compute/highlight.js";
-import { mergeRow, normalizedRow, normalizeRows, robustMax, sumOf } from "../compute/matrix.js";
+import { mergeRow, normalizedRow, normalizeRows, sumOf } from "../compute/matrix.js";
+import { robustMax } from "../compute/scale.js";
 import { topEdges } from "../compute/top-edges.js";
 import { graphScene } from "./graph.js";
 import { gridLayout, gridScene } from "./grid.js";
 import { heatmapScene } from "./heatmap.js";
 import { panelLayout } from "./layout.js";
-import { flatNote, omittedNotes, otherNodesNote, pairNotes, saturationNotes } from "./notes.js";
+import { fanNotes, flatNote, omittedNotes, otherNodesNote, pairNotes, saturationNotes } from "./notes.js";
 
 /** Edges of a panel; chosen: as many as can be distinguished, and as a frame has time to draw. */
 const MAX_EDGES = 2500;
@@ -22,7 +23,10 @@ const CACHED_OVERVIEWS = 20;
 
 /** Flow is up to one for every token: edges as strong as that would cover the picture. */
 const SHARES_NOTE = "Edges are drawn as shares of the sum of each position.";
-const FIELD_NOTE = "Edges are drawn without the correction for the receptive field.";
+const FIELD_NOTES = {
+  above: "Edges above the position are drawn without the correction for the receptive field.",
+  pair: "Flow and cut of a pair are without the correction for the receptive field.",
+};
 
 /** @typedef {TopEdges & { missing: number, notes: string[] }} OverviewEdges */
 
@@ -36,7 +40,16 @@ function edgeUnit(method, state, highlighted, pair) {
   if (!highlighted && drawsShares(method, state)) return "share of the row sum";
   if (method === "raw") return "weight";
   if (method === "rollout") return highlighted ? "contribution" : "score";
-  return state.normal && highlighted?.layer ? "share of the row sum" : "flow to the token";
+  if (state.normal && highlighted?.layer) return "share of the row sum";
+  return state.field ? "corrected flow to the token" : "flow to the token";
+}
+
+/** Return which edges are not corrected for the receptive field.
+ * @type {(method: Method, state: State, highlighted: NodeRef | null, pair: SolvedPair | null) => string[]} */
+function fieldNotes(method, state, highlighted, pair) {
+  if (!state.field) return [];
+  if (pair) return [FIELD_NOTES.pair];
+  return method === "rollout" && highlighted ? [FIELD_NOTES.above] : [];
 }
 
 export class Pictures {
@@ -99,11 +112,10 @@ export class Pictures {
     return robustMax(scores ? [scores] : [], this.skipped(node, focus));
   }
 
-  /** Return a function that tells which edges do not count for the scale: a node's to itself, and those to sinks.
-   * @type {(focus: Focus) => (edge: Edge) => boolean} */
-  isSkipped({ level }) {
-    const sinks = new Set(this.data.sinks.map((position) => level.nodeOf(position)));
-    return ({ above, below }) => (above === below && !this.data.names) || sinks.has(below);
+  /** Return which edges do not count for the scale: a node's to itself, and those to sinks.
+   * @type {(focus: Focus) => import("../compute/scale.js").Skipped} */
+  skippedEdges({ level }) {
+    return { own: !this.data.names, sinks: new Set(this.data.sinks.map((position) => level.nodeOf(position))) };
   }
 
   /** Return the picture of one method. @type {(method: Method, width: number, focus: Focus) => Picture} */
@@ -193,7 +205,7 @@ export class Pictures {
       ...(pair ? [] : top.notes),
       ...(method === "flow" ? pairNotes(pair, focus, this.scores.solver !== null) : []),
       ...this.flowNotes(method, focus),
-      ...(state.field && method !== "raw" ? [FIELD_NOTE] : []),
+      ...fieldNotes(method, state, highlighted, pair),
     ];
     if (!scores) notes.unshift(this.scores.reason(method, queryNode.layer, state));
     else if (!toTokens) notes.unshift(otherNodesNote(queryNode.layer));
@@ -204,16 +216,21 @@ export class Pictures {
    * @type {(method: Method, focus: Focus) => OverviewEdges} */
   overview(method, focus) {
     const { level, state } = focus;
-    const key = [method, settingsKey(state), state.normal, state.words].join(" ");
+    const key = [method, settingsKey(state), state.normal, state.field, state.words].join(" ");
     const cached = this.overviews.get(key);
     if (cached) return cached;
-    const { blocks, missing, pending } = this.scores.overview(method, state);
+    const { blocks, missing, pending } = this.scores.overview(method, state, state.field);
     const merged = blocks.filter(({ values }) => values.length).map((block) => level.block(block));
     const shares = drawsShares(method, state);
-    const isSkipped = this.isSkipped(focus);
-    const top = topEdges(shares ? merged.map(normalizedBlock) : merged, MAX_EDGES, this.floor, isSkipped);
+    const drawn = shares ? merged.map(normalizedBlock) : merged;
+    const top = topEdges(drawn, MAX_EDGES, this.floor, this.skippedEdges(focus), true);
     const status = missing ? [this.missingNote(method, blocks.length, pending)] : this.partialNotes(method, state);
-    const notes = [...status, ...omittedNotes(top), ...(shares && !state.normal ? [SHARES_NOTE] : [])];
+    const notes = [
+      ...status,
+      ...fanNotes(top, level),
+      ...omittedNotes(top),
+      ...(shares && !state.normal && !state.field ? [SHARES_NOTE] : []),
+    ];
     return setBounded(this.overviews, key, { ...top, missing, notes }, CACHED_OVERVIEWS);
   }
 
@@ -236,11 +253,11 @@ export class Pictures {
    *   { edges: Edge[], max: number, exceeds: boolean, notes: string[] }} */
   nodeEdges(method, focus, at) {
     const { level, state } = focus;
-    const blocks = nodeEdges(this.scores, method, level, at, state.layer, state, this.floor);
+    const blocks = nodeEdges(this.scores, method, level, at, state.layer, state, this.floor, state.field);
     if (!blocks) return { edges: [], max: 1, exceeds: false, notes: [] };
     const shares = !this.scores.computes(method) && at.layer > 0 && state.normal;
     const normal = shares ? blocks.map(normalizedBlock) : blocks;
-    const top = topEdges(normal, MAX_EDGES, this.floor, this.isSkipped(focus));
+    const top = topEdges(normal, MAX_EDGES, this.floor, this.skippedEdges(focus));
     return { ...top, notes: omittedNotes(top) };
   }
 

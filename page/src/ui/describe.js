@@ -67,6 +67,8 @@ export function captionOf({ state, level, queryNode: { layer, node } }, methods,
   if (state.field) parts.push("corrected for the receptive field");
   if (state.words) parts.push("scores of word pieces summed");
   if (state.normal) parts.push("rows sum to one");
+  for (const { method, replaced_by } of level.data.importance)
+    if (replaced_by) parts.push(`${importanceName(method)} with ${displayName(replaced_by)}`);
   return parts.join(" · ");
 }
 

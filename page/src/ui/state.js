@@ -40,7 +40,7 @@ export function initialState(data, choices) {
     query: Math.max(0, Math.min(data.query, data.sizes[layer] - 1)),
     ...(choices.attention ?? scores).defaults,
     normal: false,
-    field: false,
+    field: data.receptive_field && Boolean(choices.attention?.field),
     words: false,
     pin: null,
     sink: null,
@@ -58,7 +58,8 @@ export function stateToText(state, initial) {
   if (state.alone) parts.set("alone", state.alone);
   for (const name of /** @type {const} */ (["layer", "query", "head", "residual", "zoom"]))
     if (state[name] !== initial[name]) parts.set(name, String(state[name]));
-  for (const name of /** @type {const} */ (["normal", "field", "words"])) if (state[name]) parts.set(name, "1");
+  for (const name of /** @type {const} */ (["normal", "field", "words"]))
+    if (state[name] !== initial[name]) parts.set(name, state[name] ? "1" : "0");
   if (state.keepSinks !== initial.keepSinks) parts.set("sinks", state.keepSinks ? "keep" : "remove");
   if (state.pin) parts.set("pin", `${state.pin.layer}.${state.pin.position}`);
   if (state.pin && state.sink !== null) parts.set("sink", String(state.sink));
@@ -84,7 +85,7 @@ export function stateFromText(text, data, choices) {
     residual: (attention && residualFrom(parts.get("residual"))) ?? initial.residual,
     keepSinks: { keep: true, remove: false }[parts.get("sinks") ?? ""] ?? initial.keepSinks,
     normal: parts.get("normal") === "1",
-    field: parts.get("field") === "1" && Boolean(attention?.field),
+    field: ({ 0: false, 1: true }[parts.get("field") ?? ""] ?? initial.field) && Boolean(attention?.field),
     words: parts.get("words") === "1" && hasWords(data),
     zoom: pick(integer(parts.get("zoom")), ZOOMS, 1),
     ...pinFrom(parts, data, scores),

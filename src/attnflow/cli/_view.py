@@ -83,6 +83,14 @@ def view(
         ),
     ] = None,
     sinks: options.Sinks = "remove",
+    receptive_field: Annotated[
+        bool | None,
+        typer.Option(
+            "--receptive-field/--no-receptive-field",
+            help="Open with rollout and flow of a decoder divided by those of uniform causal "
+            "attention; the page has a switch.  [default: yes for the attention of a decoder]",
+        ),
+    ] = None,
     target: options.Target = None,
     against: options.Against = None,
     position: options.Position = None,
@@ -123,8 +131,9 @@ def view(
         passes |= {"layer": layer, "query": query, "threads": threads}
         seen = _explained(one_text(shown, file), model, names, load_settings, predicted, passes)
     settings: Any = {"layer": layer, "query": query, "title": title, "threads": threads}
+    settings |= {"sinks": sinks, "receptive_field": receptive_field}
     with progress_bar("attention flow") as progress:
-        page = to_html(seen, heads=heads, sinks=sinks, progress=progress, **settings)
+        page = to_html(seen, heads=heads, progress=progress, **settings)
     with storage.atomic_file(out) as draft:
         _ = draft.write_text(page, encoding="utf-8")
     size = len(page.encode())

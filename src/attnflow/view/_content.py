@@ -68,6 +68,11 @@ class Content:
         return all(_axis(scores) == (0, "tokens", None) for scores in self.scores)
 
     @property
+    def can_correct(self) -> bool:
+        """Whether the page can correct these scores for the receptive field."""
+        return self.causal and self.attention is not None
+
+    @property
     def sink_positions(self) -> tuple[int, ...]:
         """Positions that the page can take out; see `sinks_to_remove`."""
         return sinks_to_remove(self.sinks, len(self.tokens))
@@ -95,6 +100,20 @@ def content(
     found = replace(found, importance=(*found.importance, *_importance(importance)))
     _check_importance(found)
     return _select(found, layer, query)
+
+
+def opens_corrected(found: Content, *, receptive_field: bool | None) -> bool:
+    """Return whether the page opens with the correction for the receptive field."""
+    possible = any(one.can_correct for one in (found, *found.others))
+    if receptive_field is None:
+        return possible
+    asked = checks.as_bool(receptive_field, "receptive_field")
+    if asked and not possible:
+        raise InputError(
+            "receptive_field=True is only for causal attention, whose weights the page has. Leave "
+            "it out, or pass the Attention of a decoder"
+        )
+    return asked
 
 
 def _content_of(x: object) -> Content:

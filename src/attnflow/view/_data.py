@@ -13,6 +13,7 @@ The fields, which the page's script reads (`page/src`):
     grid                   {rows, columns, prefix}: which positions are patches of an image
     words, spans           word level: names and pieces; characters of each token, in UTF-16 units
     keep_sinks             whether attention sinks stay in the graph that is shown first
+    receptive_field        whether the page opens with the correction for the receptive field
     edges                  name of the edge weights, null where it is not known
     sinks, sinks_note      positions of attention sinks, which the page can take out of the graph;
                            a sentence about them
@@ -20,11 +21,14 @@ The fields, which the page's script reads (`page/src`):
                            fused weights without the residual, which the page adds
     graph                  one matrix for each layer, where only a graph is known
     graph_residual         its residual r, if layers are (1 − r) W + r I, as of an encoder-decoder
-    scores                 [{method, layers, queries, values, saturated, flat, settings}], without
-                           the sinks unless these are kept
+    scores                 [{method, layers, queries, values, uniform, saturated, flat, settings}],
+                           without the sinks unless these are kept; uniform: of causal attention,
+                           the same flow of uniform attention, which the correction divides by
     other_edges            other edge weights of the same input, between which the page switches:
                            [{edges, sinks, sinks_note, attention, graph, graph_residual, scores}]
-    importance, prediction importance of tokens; prediction of the model
+    importance             [{method, values, replaced_by}]: importance of tokens, and what takes
+                           their place where they are replaced, else null
+    prediction             prediction of the model
     layer, query           selected first
 
 With attention or a graph the page computes raw attention and rollout itself. An array is
@@ -43,9 +47,9 @@ from attnflow._internal.sinks import Sinks, describe_sinks, sinks_to_remove
 from attnflow.errors import InputError
 from attnflow.importance import Importance, Prediction
 from attnflow.types import Attention, TokenAttention
-from attnflow.view._content import Content, PageInput, content
+from attnflow.view._content import Content, PageInput, content, opens_corrected
 from attnflow.view._encoding import EncodedArray, as_floats, as_shares
-from attnflow.view._flows import page_scores
+from attnflow.view._flows import page_scores, uniform_flow
 from attnflow.view._text import text_parts
 
 VERSION = 1  # of the document, which the page's script checks
@@ -65,6 +69,7 @@ class PageSettings(TypedDict, total=False):
     flow_queries: Iterable[int] | int | None
     heads: Literal["all", "mean"] | None
     sinks: Sinks
+    receptive_field: bool | None
     title: str | None
     threads: int | None
     progress: Progress | None
@@ -80,6 +85,7 @@ def page_data(
     flow_queries: Iterable[int] | int | None = None,
     heads: Literal["all", "mean"] | None = None,
     sinks: Sinks = "remove",
+    receptive_field: bool | None = None,
     title: str | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
@@ -88,7 +94,9 @@ def page_data(
 
     Parameters
     ----------
-    x, importance, prediction, query, layer, flow_queries, heads, sinks, title, threads, progress
+    x, importance, prediction, query, layer, flow_queries, heads, sinks, receptive_field, title
+        As for `to_html`.
+    threads, progress
         As for `to_html`.
 
     Notes
@@ -107,6 +115,7 @@ def page_data(
     every = (found, *(replace(one, layer=found.layer, query=found.query) for one in found.others))
     _check_heads(heads, every)
     _ = sinks_to_remove((), 0, sinks)  # checks the setting
+    corrected = opens_corrected(found, receptive_field=receptive_field)
     origin = found.origin if found.to_tokens else None
     first, *others = [
         _of_edges(
@@ -131,10 +140,16 @@ def page_data(
         "generated": 0 if origin is None else origin.generated,
         "grid": None if origin is None or origin.grid is None else asdict(origin.grid),
         "keep_sinks": sinks == "keep",
+        "receptive_field": corrected,
         **first,
         "other_edges": others,
         "importance": [
-            {"method": one.method, "values": one.values.tolist()} for one in found.importance
+            {
+                "method": one.method,
+                "values": one.values.tolist(),
+                "replaced_by": _text(one.settings.get("replaced_by")),
+            }
+            for one in found.importance
         ],
         "prediction": _prediction(found.prediction),
         "layer": found.layer,
@@ -148,6 +163,10 @@ def _title(title: object) -> str:
     if not isinstance(title, str) or not title.strip():
         raise InputError(f"title must be a non-empty str, or None for {_TITLE!r}, got {title!r}")
     return title
+
+
+def _text(setting: object) -> str | None:
+    return setting if isinstance(setting, str) else None
 
 
 def _names(found: Content) -> list[list[str]] | None:
@@ -199,7 +218,7 @@ def _of_edges(
         "attention": found.attention and _attention(found.attention, heads=heads),
         "graph": None if graph is None else [_edges(matrix) for matrix in graph.layers],
         "graph_residual": _residual() if found.weights is not found.attention else None,
-        "scores": [_scores(one) for one in scores],
+        "scores": [_scores(one, uniform_flow(found, one, threads)) for one in scores],
     }
 
 
@@ -223,12 +242,13 @@ def _edges(matrix: Floats) -> EncodedArray:
     return as_shares(matrix) if float(matrix.max()) <= 1.0 else as_floats(matrix)
 
 
-def _scores(scores: TokenAttention) -> dict[str, Any]:
+def _scores(scores: TokenAttention, uniform: TokenAttention | None) -> dict[str, Any]:
     return {
         "method": scores.method,
         "layers": list(scores.layers),
         "queries": list(scores.queries),
         "values": as_floats(scores.scores),
+        "uniform": None if uniform is None else as_floats(uniform.scores),
         "saturated": list(scores.saturated),
         "flat": scores.flat.tolist(),
         "settings": thaw_settings(scores.settings),

@@ -3,10 +3,12 @@
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 from attnflow._internal import checks
 from attnflow.errors import InputError
 from attnflow.methods import flow, raw, rollout
-from attnflow.types import TokenAttention
+from attnflow.types import Attention, TokenAttention
 from attnflow.view._content import Content
 
 # Flow of all queries is computed up to these limits. Chosen: the tokens a figure can show, and a
@@ -52,6 +54,23 @@ def page_scores(
     rows: dict[str, Any] = {"layers": layers, "queries": queries}
     flows = flow(source, **rows, threads=threads, progress=progress)
     return (raw(source, **rows), rollout(source, **rows), flows) if single_head else (flows,)
+
+
+def uniform_flow(
+    found: Content, scores: TokenAttention, threads: int | None
+) -> TokenAttention | None:
+    """Return the same rows of flow of uniform causal attention; None if there is no correction.
+
+    The page could solve it, but not for all positions of a graph that Python solves.
+    """
+    if not found.can_correct or scores.method != "flow":
+        return None
+    n_layers, n_tokens = len(found.sizes) - 1, len(found.tokens)
+    weights = np.tril(np.ones((n_tokens, n_tokens))) / np.arange(1, n_tokens + 1)[:, None]
+    attention = Attention(np.broadcast_to(weights, (n_layers, 1, n_tokens, n_tokens)), causal=True)
+    without: Any = scores.settings.get("without", ())
+    rows: Any = {"layers": scores.layers, "queries": scores.queries, "threads": threads}
+    return flow(attention, **rows, without=without)
 
 
 def _queries(found: Content, flow_queries: Iterable[int] | int | None) -> tuple[int, ...]:

@@ -47,6 +47,9 @@ def to_html(x: PageInput, **settings: Unpack[PageSettings]) -> str:
         if they take less than 8 MB.
         sinks: "remove" takes attention sinks out of the graph that is shown first, "keep" leaves
         them in; the page switches between the two.
+        receptive_field: whether the page opens with rollout and flow corrected for the receptive
+        field, see `rollout`; by default with the attention of a decoder. The page switches between
+        the two.
         title: heading of the page.
         threads: threads for flow; by default all cores.
         progress: called with (pairs done, total pairs) while flow is computed.

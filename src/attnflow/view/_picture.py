@@ -21,7 +21,7 @@ from attnflow._internal.display import (
 )
 from attnflow.methods import flow, raw, rollout
 from attnflow.types import Grid, TokenAttention
-from attnflow.view._content import Content, PageInput, content
+from attnflow.view._content import Content, PageInput, content, opens_corrected
 from attnflow.view._data import PageSettings
 
 if TYPE_CHECKING:
@@ -63,7 +63,8 @@ def draw(x: PageInput, settings: PageSettings) -> Figure:
         query=settings.get("query"),
     )
     without = () if settings.get("sinks") == "keep" else found.sink_positions
-    scores = _scores(found, without, settings.get("threads"))
+    corrected = opens_corrected(found, receptive_field=settings.get("receptive_field"))
+    scores = _scores(found, without, settings.get("threads"), receptive_field=corrected)
     caption = _caption(found, scores[-1])
     grid = found.origin.grid if found.origin is not None and found.to_tokens else None
     if grid is None:
@@ -72,7 +73,7 @@ def draw(x: PageInput, settings: PageSettings) -> Figure:
 
 
 def _scores(
-    found: Content, without: tuple[int, ...], threads: int | None
+    found: Content, without: tuple[int, ...], threads: int | None, *, receptive_field: bool
 ) -> tuple[TokenAttention, ...]:
     """Return the scores of the selected position: those passed, or of each method."""
     source = found.weights or found.graph
@@ -80,8 +81,7 @@ def _scores(
         return tuple(one for one in found.scores if found.query in one.queries)
     layers = [place for place in range(1, len(found.sizes)) if found.sizes[place] > found.query]
     rows: Any = {"layers": layers, "queries": found.query, "without": without}
-    # As the page does, only where the weights of the attention are known.
-    composed: Any = {**rows, "receptive_field": found.causal and found.attention is not None}
+    composed: Any = {**rows, "receptive_field": receptive_field and found.can_correct}
     # Raw attention goes to the layer below, which must be the tokens in all rows.
     alike = len(set(found.sizes)) == 1
     return (

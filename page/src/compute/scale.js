@@ -1,0 +1,99 @@
+/**
+ * The end of a scale of colors or widths, which a few large scores do not decide: attention sinks, and columns that
+ * are nearly that, such as [SEP] or a full stop. The same as `_internal/scale.py` and `plot/_graph.py` compute.
+ */
+
+/** @import { Block, Numbers, Scale, Vector } from "../types.js" */
+
+/** A score is an outlier above this many times the upper quartile, if there are at least so many scores. */
+const TIMES = 5;
+const QUARTILE = 0.75;
+const LEAST = 4;
+/** Nodes up to which each edge can be followed, so that those to sinks are drawn as the others. */
+const FEW_NODES = 20;
+/** Rows that the median of a column is of; of more, a sample. Chosen: some milliseconds for a long input. */
+const MEDIAN_ROWS = 128;
+
+/** Return the largest score that is at most five times the upper quartile; 0 if none is positive and finite.
+ * @type {(scores: Vector) => number} */
+export function scaleEnd(scores) {
+  const counted = scores.filter((score) => score > 0 && score < Infinity).sort();
+  if (counted.length < LEAST) return counted.at(-1) ?? 0;
+  const limit = TIMES * counted[Math.floor(QUARTILE * (counted.length - 1))];
+  return counted.filter((score) => score <= limit).at(-1) ?? 0;
+}
+
+/**
+ * Return the end of the color scale of some rows: that of the largest scores of the columns but for those `skipped`.
+ *
+ * `exceeds` tells whether some score is larger.
+ *
+ * @type {(rows: Numbers[], skipped: Set<number>) => Scale}
+ */
+export function robustMax(rows, skipped) {
+  const largest = new Float64Array(Math.max(0, ...rows.map(({ length }) => length)));
+  for (const row of rows)
+    for (let at = 0; at < row.length; at++) if (row[at] > largest[at] && row[at] < Infinity) largest[at] = row[at];
+  const end = scaleEnd(largest.map((score, at) => (skipped.has(at) ? 0 : score)));
+  const highest = largest.reduce((most, score) => Math.max(most, score), 0);
+  return { max: end || highest || 1, exceeds: end > 0 && highest > end };
+}
+
+/**
+ * What does not count for the scale of edges: those of a node to itself where `own`, and those to `sinks`.
+ *
+ * @typedef {{ own: boolean, sinks: Set<number> }} Skipped
+ */
+
+/** Return the end of the scale of some edges: the largest of all blocks. @type {(blocks: Block[], skipped: Skipped) => number} */
+export function edgesEnd(blocks, skipped) {
+  return blocks.reduce((most, block) => Math.max(most, blockEnd(block, skipped)), 0);
+}
+
+/** @type {(block: Block, skipped: Skipped) => number} */
+function blockEnd(block, { own, sinks }) {
+  const { values, columns, firstColumn = 0 } = block;
+  const largest = new Float64Array(columns);
+  for (let start = 0, row = 0; start < values.length; start += columns, row++) {
+    const node = own ? nodeOf(block, row) - firstColumn : -1;
+    for (let column = 0; column < columns; column++) {
+      const value = values[start + column];
+      if (value > largest[column] && value < Infinity && column !== node) largest[column] = value;
+    }
+  }
+  for (const sink of sinks) largest[sink - firstColumn] = 0;
+  if (columns > FEW_NODES) {
+    const medians = columnMedians(block, own);
+    const end = scaleEnd(medians);
+    for (let column = 0; column < columns; column++) if (medians[column] > end) largest[column] = 0;
+  }
+  return scaleEnd(largest);
+}
+
+/** Return the columns most of whose edges are above the end of the scale; of few none.
+ * @type {(block: Block, end: number, own: boolean) => Set<number>} */
+export function fanColumns(block, end, own) {
+  if (block.columns <= FEW_NODES) return new Set();
+  const medians = columnMedians(block, own);
+  return new Set([...medians.keys()].filter((column) => medians[column] > end));
+}
+
+/** Return the median of the positive values of each column, but for those of a node to itself; 0 without any.
+ * @type {(block: Block, own: boolean) => Vector} */
+function columnMedians(block, own) {
+  const { values, columns, firstColumn = 0 } = block;
+  const step = Math.ceil(values.length / columns / MEDIAN_ROWS) | 1;
+  return Float64Array.from({ length: columns }, (_, column) => {
+    const found = [];
+    for (let at = column, row = 0; at < values.length; at += step * columns, row += step) {
+      const isOwn = own && nodeOf(block, row) === column + firstColumn;
+      if (values[at] > 0 && values[at] < Infinity && !isOwn) found.push(values[at]);
+    }
+    const sorted = Float64Array.from(found).sort();
+    const [low, high] = [sorted[(sorted.length - 1) >> 1], sorted[sorted.length >> 1]];
+    return sorted.length ? (low + high) / 2 : 0;
+  });
+}
+
+/** @type {(block: Block, row: number) => number} */
+const nodeOf = ({ nodes }, row) => (nodes ? nodes[row] : row);
