@@ -59,13 +59,8 @@ def test_settings_are_those_of_the_request(client: Client) -> None:
 
 
 def test_the_settings_of_a_request_are_those_of_explain() -> None:
-    ours = {
-        "model",
-        "tokenizer",
-        "batch_size",
-        "threads",
-        "progress",
-    }  # of the app, not of a client
+    # Of the app, not of a client; a layout describes a model.
+    ours = {"model", "tokenizer", "layout", "batch_size", "threads", "progress"}
     settings = set(inspect.signature(explain).parameters) - ours
     assert set(ExplainRequest.model_fields) == settings | {"model", "page"}
 
