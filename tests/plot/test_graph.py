@@ -174,9 +174,23 @@ def test_edges_to_oneself_and_to_a_sink_are_no_wider_than_the_largest_other() ->
     assert widths[2, 1] == pytest.approx(0.3 + 0.2 * (widths[2, 4] - 0.3))
 
 
+def test_edges_to_a_sink_among_many_nodes_are_grey_and_named() -> None:
+    W = np.full((30, 30), 0.02)
+    W[:, 4] = 0.5
+    W[2, 9] = 0.4  # one large edge does not make a sink
+    ax = plot.graph(af.AttentionGraph([W], tokens=["a"] * 30))
+    assert {int(x) for _, _, x, _ in _edges(ax)} == set(range(30)) - {4}
+    assert _widths(ax, 1)[2, 9] == _widths(ax, 1)[2, 8] == max(_widths(ax, 1).values())
+    grey = [one for one in ax.collections[1:] if len(one.get_paths()) == 30]
+    assert max(grey[0].get_linewidths()) < 0.5 * max(_widths(ax, 1).values())
+    assert ax.get_xlabel() == "grey: edges to 4 a, which would cover others"
+    few = plot.graph(af.AttentionGraph([W[:20, :20]]))
+    assert not few.get_xlabel()
+
+
 def test_layers_can_have_scales_of_their_own() -> None:
-    peaked, even = np.full((5, 5), 0.05), np.full((5, 5), 0.2)
-    peaked[1, 3], even[1, 3] = 0.8, 0.21
+    peaked, even = np.full((5, 5), 0.05), np.full((5, 5), 0.04)
+    peaked[1, 3], even[1, 3] = 0.2, 0.042
     g = af.AttentionGraph([peaked, even])
     one, own = plot.graph(g), plot.graph(g, scale="layer")
     assert _widths(one, 2)[1, 3] < 0.4 * _widths(one, 1)[1, 3]

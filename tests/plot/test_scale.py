@@ -1,4 +1,4 @@
-"""The end of a scale: neither the query itself nor a sink decides it."""
+"""The end of a scale: neither the query itself nor outliers decide it."""
 
 import numpy as np
 import pytest
@@ -11,26 +11,29 @@ NONE = np.zeros(6, dtype=np.bool_)
 @pytest.mark.parametrize(
     ("row", "expected"),
     [
-        ([0.9, 0.01, 0.02, 0.03, 0.02, 0.02], 0.03),  # one sink
+        ([0.9, 0.01, 0.02, 0.03, 0.02, 0.02], 0.03),  # one outlier
         ([0.4, 0.01, 0.02, 0.03, 0.02, 0.5], 0.03),  # two
-        ([0.4, 0.01, 0.02, 0.3, 0.02, 0.5], 0.02),  # three
-        ([0.4, 0.3, 0.02, 0.3, 0.02, 0.5], 0.5),  # four are no sinks
-        ([0.12, 0.01, 0.02, 0.03, 0.02, 0.02], 0.12),  # four times the next is no sink
-        ([0.2, 0.2, 0.17, 0.06, 0.05, 0.05], 0.2),  # nor are three with three times the next
+        ([0.4, 0.01, 0.02, 0.3, 0.02, 0.5], 0.5),  # three are half of the scores
+        ([0.09, 0.01, 0.02, 0.03, 0.02, 0.02], 0.09),  # not five times the largest of the rest
+        ([0.2, 0.2, 0.17, 0.06, 0.05, 0.05], 0.2),
         ([0.9, 0.0, 0.0, 0.0, 0.0, 0.0], 0.9),  # nothing else
         ([0.0] * 6, 1.0),
         ([np.inf, 0.1, 0.2, 0.1, 0.2, 0.1], 0.2),
     ],
 )
-def test_up_to_three_columns_are_off_the_scale(row: list[float], expected: float) -> None:
+def test_outliers_are_off_the_scale(row: list[float], expected: float) -> None:
     assert largest_other(np.array([row]), NONE) == expected
 
 
-def test_a_column_with_one_large_score_is_no_sink() -> None:
+def test_separators_of_a_long_text_do_not_decide_the_scale() -> None:
+    # MiniLM, rollout of 112 tokens: [SEP] and full stops against words.
+    row = np.array([[0.037, 0.026, 0.025, *[0.008] * 10, *[0.004] * 99]])
+    assert largest_other(row, np.zeros(112, dtype=np.bool_)) == 0.008
+
+
+def test_one_large_cell_of_a_column_is_an_outlier_too() -> None:
     scores = np.full((5, 5), 0.02)
     scores[1, 3] = 0.5
-    assert largest_other(scores, np.zeros(5, dtype=np.bool_)) == 0.5
-    scores[:, 3] = 0.5
     assert largest_other(scores, np.zeros(5, dtype=np.bool_)) == 0.02
 
 

@@ -10,6 +10,7 @@ from attnflow._internal.display import numbered
 from attnflow.errors import InputError
 from attnflow.plot import _names as names
 from attnflow.plot._checks import require_matplotlib
+from attnflow.plot._palette import GREY
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 # Inches. Chosen: at least a column of a paper, at most a screen; text stays readable when the
 # figure is printed over the width of a page.
 _MIN_WIDTH, _MAX_WIDTH, _MIN_HEIGHT, _MAX_HEIGHT = 2.6, 16.0, 2.0, 9.0
+
+# Characters of a line below a figure. Chosen: the width of three panels.
+_NOTE_LENGTH = 120
 
 
 def size_for(
@@ -246,6 +250,13 @@ def label_integers(ax: Axes, numbers: Sequence[int]) -> None:
     span = max(numbers) - min(numbers) + 1
     kept = names.thinned(len(numbers), pitch(ax, span), 2.0 * font_size("small"))
     _ = ax.set_xticks([numbers[place] for place in kept], [str(numbers[place]) for place in kept])
+
+
+def note_below(ax: Axes, lines: Sequence[str]) -> None:
+    """Write lines in small grey letters below the axes, below what is written there already."""
+    text, how = names.drawable(lines, _NOTE_LENGTH)
+    shown = "\n".join([*filter(None, [ax.get_xlabel()]), *text])
+    _ = ax.set_xlabel(shown, loc="left", fontsize=font_size("x-small"), color=GREY, **how)
 
 
 def set_title(ax: Axes, title: str) -> None:

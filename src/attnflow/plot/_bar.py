@@ -68,9 +68,9 @@ def bar(
         long names.
     vmax
         Upper end of the scale. By default the largest value but for the attention of the query to
-        itself and to sinks, which are up to three tokens with more than five times the score of
-        all others. A larger bar ends there with a triangle, and with its value if there
-        is room.
+        itself and for outliers, which are more than five times every score outside the largest
+        quarter of a method. A larger bar ends there with a triangle, and with its value if there is
+        room.
     labels
         Names of the results; by default those of their methods, and of the edges if they are not
         attention.

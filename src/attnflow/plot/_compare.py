@@ -18,15 +18,11 @@ from attnflow.plot._checks import check_titles, query_index, require_matplotlib
 from attnflow.plot._graph import Scale, check_scale, graph, rows_of, shares
 from attnflow.plot._heatmap import heatmap, label_tokens
 from attnflow.plot._layered import MIN_ASPECT, label_lowest_row
-from attnflow.plot._names import drawable
-from attnflow.plot._palette import GREY, TITLES
+from attnflow.plot._palette import TITLES
 from attnflow.types import Attention, AttentionGraph, EncoderDecoderAttention, TokenAttention
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-# Characters of the line about attention sinks. Chosen: the width of three panels.
-_LINE = 120
 
 
 def compare(
@@ -108,9 +104,7 @@ def compare(
     if receptive_field is None and corrected:
         lines.append("corrected for the receptive field; receptive_field=False leaves it out")
     if lines:
-        text, how = drawable(lines, _LINE)
-        small = _axes.font_size("x-small")
-        _ = drawn[0].set_xlabel("\n".join(text), loc="left", fontsize=small, color=GREY, **how)
+        _axes.note_below(drawn[0], lines)
     return drawn
 
 

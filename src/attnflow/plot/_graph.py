@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from attnflow._internal.display import token_names
-from attnflow._internal.scale import largest_other
+from attnflow._internal.display import position_names, token_names
+from attnflow._internal.scale import scale_end
 from attnflow.errors import InputError
 from attnflow.plot import _axes
 from attnflow.plot._checks import check_title, check_vmax
@@ -29,6 +29,13 @@ _INPUT = "input"
 # The least distance, as a share of the median, between the median weight of a layer and that of its
 # widest edges. Chosen: small differences of nearly uniform attention are no pattern.
 _LEAST_SPAN = 0.04
+# Nodes in a row up to which edges to sinks have the colour of the others: few enough to follow each
+# edge. Chosen by eye.
+_FEW_NODES = 20
+# Share of the full width above which many edges to one node cover others. Chosen by eye.
+_COVERING = 0.25
+# Opacity of edges to sinks, and the share of the full width that they have. Chosen by eye.
+_SINK_OPACITY, _SINK_WIDTH = 0.3, 0.3
 
 
 def graph(
@@ -57,8 +64,8 @@ def graph(
         differences of less than 4 % of the median stay thin.
     vmax
         Weight of the widest edges, only with one scale. By default the largest weight but for
-        edges from a position to itself, which the residual connection adds to, and to attention
-        sinks, as in `heatmap`; these are not drawn wider. `compare` uses one value for all panels.
+        edges from a position to itself, which the residual connection adds to, and for outliers,
+        as in `heatmap`; these are not drawn wider. `compare` uses one value for all panels.
     title
         Title; by default the name of the method.
     ax
@@ -66,6 +73,9 @@ def graph(
 
     Notes
     -----
+    With more than 20 nodes in a row, edges to attention sinks would cover all others: edges to a
+    node whose median edge is an outlier among those of all nodes are grey and thin, and a line
+    below names the node.
     Edges below a fiftieth of the widest are left out, and at most the 20,000 largest are drawn. If
     not all names fit, the tokens with the largest sums are labelled. A star marks layers whose flow
     is saturated, and a dagger those where it is flat for every query drawn, see `flow`.
@@ -88,7 +98,18 @@ def graph(
     top = 1.0 if by_layer else rows.top if vmax is None else check_vmax(vmax)
     ax = _axes.axes(ax, _axes.size_for(rows.columns, len(rows.layers), min_aspect=MIN_ASPECT))
     frame(ax, rows.stack, rows.names, rows.layers, weights=rows.sums)
-    _ = draw_edges(ax, rows.stack, matrices, colour=rows.colour, vmax=top)
+    to_sinks = [rows.to_sinks(matrix, top) for matrix in matrices]
+    pairs = list(zip(matrices, to_sinks, strict=True))
+    others = [np.where(sinks, 0.0, matrix) for matrix, sinks in pairs]
+    _ = draw_edges(ax, rows.stack, others, colour=rows.colour, vmax=top)
+    if found := sorted({int(place) for sinks in to_sinks for place in np.flatnonzero(sinks)}):
+        thin = [
+            np.where(sinks, _SINK_WIDTH * np.minimum(matrix, top), 0.0) for matrix, sinks in pairs
+        ]
+        behind: Any = {"opacity": _SINK_OPACITY, "zorder": 0.5}
+        _ = draw_edges(ax, rows.stack, thin, colour=GREY, vmax=top, **behind)
+        grey = f"grey: edges to {position_names(found, rows.names)}, which would cover others"
+        _axes.note_below(ax, [grey])
     _draw_unbounded(ax, rows)
     _ = draw_nodes(ax, rows.stack)
     _axes.set_title(ax, rows.title if title is None else title)
@@ -146,7 +167,25 @@ class Rows:
         return np.eye(*matrix.shape, dtype=np.bool_) & self.positions
 
     def _top(self, matrix: NDArray[np.float64]) -> float:
-        return largest_other(matrix, self._own(matrix)) if matrix.any() else 0.0
+        if not matrix.any():
+            return 0.0
+        others = np.where(self._own(matrix), 0.0, matrix)
+        if len(self.names) > _FEW_NODES:
+            medians = self._medians(matrix)
+            others[:, medians > scale_end(medians)] = 0.0
+        return scale_end((others if others.any() else matrix).max(axis=0))
+
+    def to_sinks(self, matrix: NDArray[np.float64], top: float) -> NDArray[np.bool_]:
+        """Return the nodes below whose edges would cover those to others; of few nodes none."""
+        medians = self._medians(matrix)
+        covering = medians > max(_COVERING * top, scale_end(medians))
+        return covering & (len(self.names) > _FEW_NODES)
+
+    def _medians(self, matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the median of the edges to each node below, but for own ones; 0 without edges."""
+        masked: Any = np.ma  # its types are incomplete
+        others = masked.masked_where(self._own(matrix) | (matrix == 0), matrix)
+        return masked.median(others, axis=0).filled(0.0)
 
     @property
     def sums(self) -> list[float]:

@@ -52,9 +52,9 @@ def heatmap(
         `Normalize` of matplotlib, or the name of a scale such as "log"; by default linear from 0 to
         `vmax`. A norm without `vmax` gets the default one, and without `vmin` the smallest score.
     vmax
-        Upper end of the colour scale. By default the largest score but for two: what the query has
-        of itself through the residual connection, and up to three attention sinks: tokens whose
-        median over the layers is more than five times that of all others. The colour bar has an
+        Upper end of the colour scale. By default the largest score but for what the query has of
+        itself through the residual connection, and for outliers: columns whose largest score is
+        more than five times that of every column outside the largest quarter. The colour bar has an
         arrow if scores exceed the scale.
     colorbar
         Whether to draw a colour bar. Its label is "attention" (raw), "share" (rollout), "flow", or

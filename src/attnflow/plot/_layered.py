@@ -25,7 +25,7 @@ _MAX_EDGES = 20_000
 _MIN_WIDTH, _MAX_WIDTH = 0.3, 5.0
 _MAX_NODE = 5.0
 # Nodes in a row above which edges become more transparent. Chosen by eye.
-_CROWDED = 40
+_CROWDED = 20
 # Smallest height of a figure as a share of its width: in a flatter one, edges are too slanted to
 # follow. Chosen by eye.
 MIN_ASPECT = 0.33
@@ -98,7 +98,7 @@ def draw_edges(
     colours = np.empty((len(share), 4))
     colours[:, :3] = to_rgb(colour)
     # Chosen by eye: thin edges stay visible, and many edges do not merge into one area.
-    transparency = float(np.clip((_CROWDED / stack.widest) ** 0.5, 0.3, 1.0))
+    transparency = float(np.clip(_CROWDED / stack.widest, 0.3, 1.0))
     colours[:, 3] = opacity * transparency * share**0.8
     drawn = LineCollection(
         list(line),
