@@ -24,6 +24,8 @@ export interface EncodedScores {
   /** Flow of uniform causal attention for the same rows, which the correction for the receptive field divides by. */
   uniform: EncodedArray | null;
   saturated: boolean[];
+  /** By layer and query, of flow that Python computed: whether that of the query alone is saturated. */
+  at_ceiling: boolean[][] | null;
   flat: boolean[][];
   settings: Record<string, unknown>;
 }

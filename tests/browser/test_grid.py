@@ -1,5 +1,6 @@
 """Grids of images, names of layers and of narrow columns, the place of the tooltip."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -87,9 +88,24 @@ def test_narrow_columns_show_the_names_of_the_strongest(modules: Any) -> None:
     assert texts[:2] == ["t5", "t40"]  # the highlighted one, then the strongest
     assert "t90" in texts
     assert "t41" not in texts
-    assert 10 < len(texts) <= 24
+    assert 10 < len(texts) <= 40
     places = sorted(label["x"] for label in found)
-    assert np.diff(places).min() >= found[0]["size"]
+    assert np.diff(places).min() > found[0]["size"]
+
+
+@pytest.mark.parametrize("shown", ["graph", "heatmap"])
+@pytest.mark.parametrize("count", [60, 80, 112, 300])
+def test_names_of_columns_do_not_touch(view: Any, shown: str, count: int) -> None:
+    tokens = [f"token{at}" for at in range(count)]
+    attention = random_attention(1, 1, count, tokens=tokens)
+    # An exported figure has the same names as elements.
+    seen = view(attention, state=f"view={shown}&methods=rollout")
+    with seen.page.expect_download() as saved:
+        seen.page.get_by_role("button", name="SVG").click()
+    figure = saved.value.path().read_text(encoding="utf-8")
+    found = re.findall(r'<text x="([\d.]+)"[^>]*font-size="([\d.]+)"[^>]*>token\d+</text>', figure)
+    assert len(found) >= 20
+    assert np.diff(sorted(float(x) for x, _ in found)).min() > float(found[0][1])
 
 
 @pytest.mark.parametrize("sink", [1, 4, 7])

@@ -312,6 +312,20 @@ def test_edges_of_a_node_to_itself_do_not_set_the_scale_of_a_graph(
     assert f"≥ {other:.3f}" in seen.panel("rollout").locator(".legend").inner_text()
 
 
+def test_saturation_is_that_of_the_shown_position_alone(view: Any) -> None:
+    """As `flow(queries=q)` marks it; the layer is not saturated for all positions."""
+    attention = random_attention(4, 2, 6, seed=24)
+    alone = [af.flow(attention, queries=query).saturated[3] for query in range(6)]
+    assert not af.flow(attention).saturated[3]
+    assert set(alone) == {True, False}
+    for query, saturated in enumerate(alone):
+        # Flow of all positions, and of one that the page solves itself.
+        for settings in ({}, {"flow_queries": (query + 1) % 6}):
+            seen = view(attention, state=f"query={query}", sinks="keep", **settings)
+            seen.panel("flow").locator(".notes", has_not_text="Solving").wait_for()
+            assert ("Flow is saturated at layer 4" in seen.notes("flow")) is saturated
+
+
 def test_flat_flow_is_said_to_be(view: Any) -> None:
     flat = af.TokenAttention(
         [[[0.9, 0.6, 0.6, 0.6]]], [*"abcd"], [6], [0], "flow", flat=[[True]]

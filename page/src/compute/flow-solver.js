@@ -3,6 +3,7 @@
 /** @import { Settings, SolvedPair, Vector } from "../types.js" */
 
 import { setBounded, settingsKey } from "./cache.js";
+import { sumOf } from "./matrix.js";
 import { flowLimit, flowRow, maxFlow } from "./maxflow.js";
 import { networkSteps } from "./network.js";
 
@@ -15,6 +16,8 @@ const ALL_LIMIT = 1.5e7;
 const CACHED_PAIRS = 4;
 const MANY_EDGES = 1e6;
 const CACHED_SETTINGS = 8;
+/** Relative difference up to which flow is at its ceiling: more than the error of a value. */
+const SAME = 1e-8;
 
 export class FlowSolver {
   /**
@@ -32,6 +35,8 @@ export class FlowSolver {
     this.pairs = new Map();
     /** @type {{ key: string, capacities: Vector[], network: import("./network.js").Network } | null} the last one */
     this.last = null;
+    /** @type {Set<string>} settings, layer and node of rows that are as large as their ends allow */
+    this.atCeiling = new Set();
     /** The number of rows solved so far. */
     this.solved = 0;
     const sources = edges.sizes.slice(1).reduce((sum, size) => sum + size, 0);
@@ -61,7 +66,13 @@ export class FlowSolver {
     const row = yield* flowRow(network, capacities, node);
     const key = settingsKey(settings);
     setBounded(this.rows, key, this.rows.get(key) ?? new Map(), CACHED_SETTINGS).set(`${layer} ${node}`, row);
+    if (isAtCeiling(row, capacities, node, this.edges.sizes[layer - 1])) this.atCeiling.add(`${key} ${layer} ${node}`);
     this.solved++;
+  }
+
+  /** Return whether a solved row is saturated. @type {(layer: number, node: number, settings: Settings) => boolean} */
+  isAtCeiling(layer, node, settings) {
+    return this.atCeiling.has(`${settingsKey(settings)} ${layer} ${node}`);
   }
 
   /** Return the network below a layer; the last one is kept, for the other nodes of this layer.
@@ -113,4 +124,20 @@ export class FlowSolver {
     const kept = this.edges.count > MANY_EDGES ? 1 : CACHED_PAIRS;
     return setBounded(this.pairs, key, { ...solved, capacities }, kept);
   }
+}
+
+/** Return whether each flow is what its token gives or the node takes, as in Python; `below` is the size of the layer
+ * below the node.
+ * @type {(row: Vector, capacities: Vector[], node: number, below: number) => boolean} */
+function isAtCeiling(row, capacities, node, below) {
+  if (capacities.length < 2) return false;
+  const giving = new Float64Array(row.length);
+  capacities[0].forEach((weight, edge) => {
+    giving[edge % row.length] += weight;
+  });
+  const taking = sumOf(capacities[capacities.length - 1].subarray(node * below, (node + 1) * below));
+  return row.every((flow, token) => {
+    const ceiling = Math.min(giving[token], taking);
+    return flow === ceiling || Math.abs(flow - ceiling) <= SAME * ceiling;
+  });
 }

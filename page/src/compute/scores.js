@@ -146,12 +146,12 @@ export class Scores {
     return `Computed for ${queries.length > 1 ? "positions" : "position"} ${listed} only.`;
   }
 
-  /** Return whether flow is the "same" for all positions, at its "ceiling", or neither.
-   * @type {(layer: number, settings: Settings) => "" | "same" | "ceiling"} */
-  saturation(layer, settings) {
-    const stored = this.stored.get("flow");
-    if (!stored?.isSaturated(layer) || !this.hasDefaults(settings)) return "";
-    return stored.queries.length > 1 ? "same" : "ceiling";
+  /** Return whether flow of a position is the "same" as of all others, at its "ceiling", or neither.
+   * @type {(layer: number, position: number, settings: Settings) => "" | "same" | "ceiling"} */
+  saturation(layer, position, settings) {
+    if (this.storedRow("flow", layer, position, settings))
+      return this.stored.get("flow")?.saturation(layer, position) ?? "";
+    return this.solver?.isAtCeiling(layer, position, settings) ? "ceiling" : "";
   }
 
   /** Return whether all tokens but the position's own have nearly one score of flow.

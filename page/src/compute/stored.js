@@ -7,10 +7,11 @@ import { decodeArray } from "./decode.js";
 /** Scores of one method in the document. */
 export class StoredScores {
   /** @param {EncodedScores} scores @param {EncodedArray} [values] for the same rows */
-  constructor({ layers, queries, saturated, flat, ...scores }, values = scores.values) {
+  constructor({ layers, queries, saturated, at_ceiling, flat, ...scores }, values = scores.values) {
     this.layers = layers;
     this.queries = queries;
     this.saturated = saturated;
+    this.atCeiling = at_ceiling;
     this.flat = flat;
     this.tokens = values.shape[2];
     this.values = decodeArray(values);
@@ -26,9 +27,15 @@ export class StoredScores {
     return Float64Array.from(this.values.subarray(start, start + this.tokens));
   }
 
-  /** @type {(layer: number) => boolean} */
-  isSaturated(layer) {
-    return this.saturated[this.layers.indexOf(layer)] ?? false;
+  /** Return whether flow of a position is the "same" as of all others, at its "ceiling", or neither.
+   * @type {(layer: number, position: number) => "" | "same" | "ceiling"} */
+  saturation(layer, position) {
+    const [index, row] = [this.layers.indexOf(layer), this.rowOf.get(position)];
+    if (index < 0 || row === undefined) return "";
+    const same = this.saturated[index] && this.queries.length > 1;
+    // Of scores that were passed, only what they say of all queries is known.
+    const isSaturated = this.atCeiling ? this.atCeiling[index][row] : this.saturated[index];
+    return isSaturated ? (same ? "same" : "ceiling") : "";
   }
 
   /** @type {(layer: number, position: number) => boolean} */

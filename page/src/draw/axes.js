@@ -3,10 +3,11 @@
 /** @import { Importance, Layout, Mark, NodeRef, Vector } from "../types.js" */
 
 import { maxFinite } from "../compute/matrix.js";
+import { LINE_SPACE } from "./layout.js";
 import { box, label, line } from "./marks.js";
 
-/** Labels where there is no space for all; chosen: as many as a glance takes in. */
-const MAX_LABELS = 24;
+/** Labels where there is no space for all; chosen: more of them hide which are the strongest. */
+const MAX_LABELS = 40;
 
 /** Return the names of the layers; the selected one is bold, in a graph on a band.
  * @type {(layout: Layout, selected: number) => Mark[]} */
@@ -68,7 +69,7 @@ function spacedLabels({ labels, across }, strong, scores) {
   const shown = [];
   for (const at of [...strong, ...ranked]) {
     if (shown.length >= MAX_LABELS) break;
-    if (shown.every((other) => Math.abs(other - at) * column >= labels.size)) shown.push(at);
+    if (shown.every((other) => Math.abs(other - at) * column >= labels.size + LINE_SPACE)) shown.push(at);
   }
   return shown;
 }

@@ -15,9 +15,10 @@ const LABEL_SIZE = 12;
 const LABEL_WIDTH = 104;
 const MIN_COLUMN = 2;
 const MAX_COLUMN = 84;
-/** Columns from which slanted and upright labels do not touch. */
+/** Columns from which slanted and upright labels do not touch, and what a line of text needs of its column. */
 const SLANTED_FROM = 18;
-export const UPRIGHT_FROM = 9;
+export const UPRIGHT_FROM = 12;
+export const LINE_SPACE = 1.5;
 /** Heights of the strip of scores and of a track of bars. */
 const STRIP = 14;
 const TRACK = 30;
@@ -166,7 +167,7 @@ function rowGap(count, cells) {
  */
 function labelLayout(names, column) {
   const some = column < UPRIGHT_FROM;
-  const size = !some && column < SLANTED_FROM ? Math.min(LABEL_SIZE, column + 1.5) : LABEL_SIZE;
+  const size = !some && column < SLANTED_FROM ? Math.min(LABEL_SIZE, column - LINE_SPACE) : LABEL_SIZE;
   const texts = names.map((name) => fitName(name, size));
   const widths = texts.map((text) => textWidth(text, size));
   const widest = Math.max(...widths);

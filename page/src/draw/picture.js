@@ -271,7 +271,8 @@ export class Pictures {
   /** Return notes about saturated or flat flow. @type {(method: Method, focus: Focus) => string[]} */
   flowNotes(method, { state, level, queryNode: { layer, node } }) {
     if (method !== "flow") return [];
-    const saturated = saturationNotes(this.scores.saturation(layer, state), layer);
+    const kinds = level.positions(node).map((position) => this.scores.saturation(layer, position, state));
+    const saturated = kinds.includes("") ? [] : saturationNotes(kinds[0], layer);
     const isFlat = level.positions(node).every((position) => this.scores.isFlat(layer, position, state));
     return saturated.length || !isFlat ? saturated : [flatNote(layer)];
   }

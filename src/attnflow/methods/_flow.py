@@ -160,19 +160,30 @@ def _sets(chosen: Selection) -> tuple[tuple[int, ...], ...] | None:
 
 def _saturated(chosen: Selection, scores: NDArray[np.float64]) -> list[bool]:
     """Return for each layer whether its scores are saturated, as defined in `flow`."""
-    graph, (query, *others) = chosen.graph, chosen.queries
-    if others:
-        return _same(scores.min(axis=1), scores.max(axis=1))
+    if len(chosen.queries) > 1:
+        return _same(scores.min(axis=1), scores.max(axis=1)).tolist()
+    return _at_ceiling(chosen, scores)[:, 0].tolist()
+
+
+def saturated_queries(graph: AttentionGraph, flows: TokenAttention) -> NDArray[np.bool_]:
+    """Return for each layer and query of a flow whether that of this query alone is saturated.
+
+    `flows` is the flow of tokens of this graph, not corrected for the receptive field.
+    """
+    chosen = select(graph, layers=flows.layers, queries=flows.queries)
+    return _at_ceiling(chosen, flows.scores)
+
+
+def _at_ceiling(chosen: Selection, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return for each layer and query whether all scores are as large as their ends allow."""
+    graph, queries = chosen.graph, list(chosen.queries)
     giving = graph.layers[chosen.onto].sum(axis=0, dtype=np.float64)
     if (sets := _sets(chosen)) is not None:
         giving = np.array([giving[list(positions)].sum() for positions in sets])
-    taking = [graph.top(layer)[query].sum(dtype=np.float64) for layer in chosen.layers]
-    ceilings = np.minimum(giving, np.array(taking)[:, None])
+    taking = [graph.top(layer)[queries].sum(axis=1, dtype=np.float64) for layer in chosen.layers]
     # In the lowest layer nothing lies between query and token.
-    return [
-        same and layer > chosen.onto + 1
-        for layer, same in zip(chosen.layers, _same(scores[:, 0], ceilings), strict=True)
-    ]
+    between = np.array(chosen.layers)[:, None] > chosen.onto + 1
+    return _same(scores, np.minimum(giving, np.array(taking)[..., None])) & between
 
 
 @np.errstate(over="ignore", invalid="ignore")  # of weights whose sum is no float; not flat
@@ -215,6 +226,6 @@ def _medians(rows: NDArray[np.float64], count: NDArray[np.intp]) -> NDArray[np.f
     return np.where(count > 0, middle / 2, 0.0)
 
 
-def _same(a: NDArray[np.float64], b: NDArray[np.float64]) -> list[bool]:
+def _same(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Return for each row of two arrays whether they are equal up to rounding."""
-    return [bool(row.all()) for row in np.isclose(a, b, rtol=_SAME, atol=0)]
+    return np.isclose(a, b, rtol=_SAME, atol=0).all(axis=-1)

@@ -21,9 +21,11 @@ The fields, which the page's script reads (`page/src`):
                            fused weights without the residual, which the page adds
     graph                  one matrix for each layer, where only a graph is known
     graph_residual         its residual r, if layers are (1 − r) W + r I, as of an encoder-decoder
-    scores                 [{method, layers, queries, values, uniform, saturated, flat, settings}],
-                           without the sinks unless these are kept; uniform: of causal attention,
-                           the same flow of uniform attention, which the correction divides by
+    scores                 [{method, layers, queries, values, uniform, saturated, flat, settings,
+                           at_ceiling}], without the sinks unless these are kept; uniform: of causal
+                           attention, the same flow of uniform attention, which the correction
+                           divides by; at_ceiling: of flow that was computed here, whether that of
+                           a query alone is saturated (layer, query)
     other_edges            other edge weights of the same input, between which the page switches:
                            [{edges, sinks, sinks_note, attention, graph, graph_residual, scores}]
     importance             [{method, values, replaced_by}]: importance of tokens, and what takes
@@ -46,10 +48,11 @@ from attnflow._internal.settings import thaw_settings
 from attnflow._internal.sinks import Sinks, describe_sinks, sinks_to_remove
 from attnflow.errors import InputError
 from attnflow.importance import Importance, Prediction
-from attnflow.types import Attention, TokenAttention
+from attnflow.methods import saturated_queries
+from attnflow.types import Attention, AttentionGraph, TokenAttention
 from attnflow.view._content import Content, PageInput, content, opens_corrected
 from attnflow.view._encoding import EncodedArray, as_floats, as_shares
-from attnflow.view._flows import page_scores, uniform_flow
+from attnflow.view._flows import page_graph, page_scores, uniform_flow
 from attnflow.view._text import text_parts
 
 VERSION = 1  # of the document, which the page's script checks
@@ -206,8 +209,8 @@ def _of_edges(
 ) -> dict[str, Any]:
     """Return the fields that depend on what the edges weigh."""
     sinks = found.sink_positions
-    without = () if keep_sinks else sinks
-    scores = page_scores(found, flow_queries, without=without, threads=threads, progress=progress)
+    source = page_graph(found, () if keep_sinks else sinks)
+    scores = page_scores(found, flow_queries, graph=source, threads=threads, progress=progress)
     # The page builds a graph from one matrix for each layer, so of a graph with `tops` it gets
     # scores only.
     graph = found.graph if found.graph is not None and found.graph.tops is None else None
@@ -218,7 +221,13 @@ def _of_edges(
         "attention": found.attention and _attention(found.attention, heads=heads),
         "graph": None if graph is None else [_edges(matrix) for matrix in graph.layers],
         "graph_residual": _residual() if found.weights is not found.attention else None,
-        "scores": [_scores(one, uniform_flow(found, one, threads)) for one in scores],
+        "scores": [
+            {
+                **_scores(one, uniform_flow(found, one, threads)),
+                "at_ceiling": None if source is None else _at_ceiling(source, one),
+            }
+            for one in scores
+        ],
     }
 
 
@@ -229,6 +238,10 @@ def _attention(attention: Attention, *, heads: str | None) -> dict[str, Any]:
     mean = as_shares(attention.graph(residual=0.0).layers)
     n_heads = None if attention.averaged else attention.n_heads
     return {"mean": mean, "heads": every_head, "n_heads": n_heads, "residual": _residual()}
+
+
+def _at_ceiling(graph: AttentionGraph, scores: TokenAttention) -> list[list[bool]] | None:
+    return saturated_queries(graph, scores).tolist() if scores.method == "flow" else None
 
 
 @functools.cache

@@ -8,7 +8,7 @@ import numpy as np
 from attnflow._internal import checks
 from attnflow.errors import InputError
 from attnflow.methods import flow, raw, rollout
-from attnflow.types import Attention, TokenAttention
+from attnflow.types import Attention, AttentionGraph, TokenAttention
 from attnflow.view._content import Content
 
 # Flow of all queries is computed up to these limits. Chosen: the tokens a figure can show, and a
@@ -16,23 +16,25 @@ from attnflow.view._content import Content
 _MAX_TOKENS, _MAX_PAIRS = 64, 12 * 64**2
 
 
+def page_graph(found: Content, without: tuple[int, ...]) -> AttentionGraph | None:
+    """Return the graph without these positions, if the weights are known; None of scores."""
+    return found.graph if found.weights is None else found.weights.graph(without=without)
+
+
 def page_scores(
     found: Content,
     flow_queries: Iterable[int] | int | None,
     *,
-    without: tuple[int, ...],
+    graph: AttentionGraph | None,
     threads: int | None,
     progress: checks.Progress | None,
 ) -> tuple[TokenAttention, ...]:
     """Return the scores of the document; raw and rollout only if the page cannot compute them.
 
-    `without` are positions to exclude, if the weights are known. Layers of a graph without all of
-    the queries are left out.
+    `graph` is None if only scores are known. Layers of a graph without all of the queries are left
+    out.
     """
-    source = found.attention or found.graph
-    if without and found.weights is not None:
-        source = found.weights.graph(without=without)
-    if source is None:
+    if graph is None:
         if flow_queries is not None:
             raise InputError(
                 "flow_queries needs an attention or a graph, got scores. Leave it out, or pass the "
@@ -40,7 +42,7 @@ def page_scores(
             )
         return found.scores
     queries = _queries(found, flow_queries)
-    single_head = found.graph is not None and found.graph.tops is not None
+    single_head = graph.tops is not None
     if not queries and not single_head:
         return ()
     queries = queries or (found.query,)
@@ -52,8 +54,8 @@ def page_scores(
             f"largest layer, got {max(queries)}"
         )
     rows: dict[str, Any] = {"layers": layers, "queries": queries}
-    flows = flow(source, **rows, threads=threads, progress=progress)
-    return (raw(source, **rows), rollout(source, **rows), flows) if single_head else (flows,)
+    flows = flow(graph, **rows, threads=threads, progress=progress)
+    return (raw(graph, **rows), rollout(graph, **rows), flows) if single_head else (flows,)
 
 
 def uniform_flow(
