@@ -25,8 +25,8 @@ export interface EncodedScores {
   uniform: EncodedArray | null;
   saturated: boolean[];
   /** By layer and query, of flow that Python computed: whether that of the query alone is saturated. */
-  at_ceiling: boolean[][] | null;
-  flat: boolean[][];
+  at_ceiling: (0 | 1)[][] | null;
+  flat: (0 | 1)[][];
   settings: Record<string, unknown>;
 }
 

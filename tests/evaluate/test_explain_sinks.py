@@ -1,8 +1,11 @@
 """`explain` and attention sinks: taken out by default, kept on request, and said."""
 
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from scipy.stats import spearmanr
 
 import attnflow as af
 from attnflow import models
@@ -95,3 +98,24 @@ def test_settings_that_do_not_exist_are_refused(
         _ = explain(
             small_bert.model, small_bert.tokenizer, "Mary saw", position=1, receptive_field=True
         )
+
+
+@pytest.mark.usefixtures("sunk")
+def test_sinks_taken_out_do_not_count_in_correlations(
+    small_gpt: models.Loaded, tmp_path: Path
+) -> None:
+    found: Any = explain(small_gpt.model, small_gpt.tokenizer, TEXT)
+    kept = [place for place in range(len(found.tokens)) if place != 0]
+    for importance, row in found.correlations().items():
+        values = found.importance[importance].values[kept]
+        for method, rho in row.items():
+            scores = found.scores[method].scores[0, 0][kept]
+            expected: Any = spearmanr(scores, values)
+            assert rho == pytest.approx(expected.statistic, abs=1e-12)
+    assert all(np.isnan(found.columns()[method][0]) for method in found.scores)
+    assert not np.isnan(found.columns()["blank_out"]).any()
+    assert "<td>-</td>" in found._repr_html_()
+    frame = found.to_frame()
+    assert frame["score"].isna().sum() == len(found.scores)
+    found.to_csv(tmp_path / "e.csv")
+    assert "nan" not in (tmp_path / "e.csv").read_text(encoding="utf-8")

@@ -233,6 +233,23 @@ def test_a_pipeline_is_a_model_with_its_tokenizer(small_bert: models.Loaded) -> 
     assert models.rollout_segments(pipe, None, text).tokens == importance.tokens
 
 
+def test_a_pipeline_needs_no_tokenizer_in_the_call(small_bert: models.Loaded) -> None:
+    model, tokenizer = small_bert.model, small_bert.tokenizer
+    pipe: Any = hf.pipeline("fill-mask", model=model, tokenizer=tokenizer, device="cpu")
+    text = "Mary saw [MASK] house"
+    of_pipe: Any = af.attend
+    for found in (of_pipe(pipe, text), of_pipe(pipe, text=text), of_pipe(pipe, None, text=text)):
+        _alike(found, af.attend(model, tokenizer, text))
+    assert len(of_pipe(pipe, [text, text])) == 2
+    explained: Any = explain
+    assert explained(pipe, text, methods=["raw"]).tokens == found.tokens
+    for function in (blank_out, af.edges.effective, af.edges.attention, models.rollout_segments):
+        short: Any = function
+        assert short(pipe, text).tokens == found.tokens
+    with pytest.raises(TypeError, match="required positional argument"):
+        of_pipe(model, text)
+
+
 def test_a_pipeline_of_images_has_its_processor(vit: Any) -> None:
     class Pipeline:  # as transformers names it, which wants torchvision for images
         model, tokenizer, image_processor = vit, None, Processor()

@@ -5,21 +5,22 @@
 
 /** @import { Block, Numbers, Scale, Vector } from "../types.js" */
 
-/** A score is an outlier above this many times the upper quartile, if there are at least so many scores. */
+/** A score is an outlier above this many times all outside the largest quarter, if there are at least so many. */
 const TIMES = 5;
-const QUARTILE = 0.75;
 const LEAST = 4;
 /** Nodes up to which each edge can be followed, so that those to sinks are drawn as the others. */
 const FEW_NODES = 20;
+/** Share of the end of the scale above which many edges to one node cover others. */
+const COVERING = 0.25;
 /** Rows that the median of a column is of; of more, a sample. Chosen: some milliseconds for a long input. */
 const MEDIAN_ROWS = 128;
 
-/** Return the largest score that is at most five times the upper quartile; 0 if none is positive and finite.
+/** Return the largest score that is no outlier; 0 if none is positive and finite.
  * @type {(scores: Vector) => number} */
 export function scaleEnd(scores) {
   const counted = scores.filter((score) => score > 0 && score < Infinity).sort();
   if (counted.length < LEAST) return counted.at(-1) ?? 0;
-  const limit = TIMES * counted[Math.floor(QUARTILE * (counted.length - 1))];
+  const limit = TIMES * counted[Math.floor((counted.length * 3) / 4) - 1];
   return counted.filter((score) => score <= limit).at(-1) ?? 0;
 }
 
@@ -70,12 +71,13 @@ function blockEnd(block, { own, sinks }) {
   return scaleEnd(largest);
 }
 
-/** Return the columns most of whose edges are above the end of the scale; of few none.
+/** Return the columns whose edges would cover those to others; of few none.
  * @type {(block: Block, end: number, own: boolean) => Set<number>} */
 export function fanColumns(block, end, own) {
   if (block.columns <= FEW_NODES) return new Set();
   const medians = columnMedians(block, own);
-  return new Set([...medians.keys()].filter((column) => medians[column] > end));
+  const limit = Math.max(COVERING * end, scaleEnd(medians));
+  return new Set([...medians.keys()].filter((column) => medians[column] > limit));
 }
 
 /** Return the median of the positive values of each column, but for those of a node to itself; 0 without any.

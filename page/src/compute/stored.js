@@ -41,6 +41,6 @@ export class StoredScores {
   /** @type {(layer: number, position: number) => boolean} */
   isFlat(layer, position) {
     const row = this.rowOf.get(position);
-    return (row !== undefined && this.flat[this.layers.indexOf(layer)]?.[row]) ?? false;
+    return row !== undefined && this.flat[this.layers.indexOf(layer)]?.[row] === 1;
   }
 }

@@ -1,5 +1,6 @@
 """An explanation as a table for the terminal, with a bar for each number."""
 
+import math
 import os
 import shutil
 
@@ -85,9 +86,6 @@ def _tokens(explanation: Explanation, unknown: dict[int, str]) -> list[str]:
             top = largest_other(values[None], own) if scored else values.max()
             cut |= bar > 0 and bool(_exceeds(values, top).any())
             shown = _bars(values, bar, top, _ATTENTION if scored else _IMPORTANCE)
-            for place in explanation.without if scored else ():
-                if values[place] == 0:  # the query itself keeps its residual connection
-                    shown[place] = "-"
             cells.append([_TITLES.get(name, name), *shown])
         lines = align([*zip(*cells, strict=True)])
         # `COLUMNS`, else the width of the terminal, else 80.
@@ -99,10 +97,13 @@ def _tokens(explanation: Explanation, unknown: dict[int, str]) -> list[str]:
 def _bars(values: NDArray[np.float64], length: int, top: float, colour: str) -> list[str]:
     """Return each number with a bar of at most `length` characters, in steps of an eighth.
 
-    The longest is `top`; the bar of a larger number ends in an arrow.
+    The longest is `top`; the bar of a larger number ends in an arrow. NaN is a dash.
     """
     cells: list[str] = []
     for value, cut in zip(values.tolist(), _exceeds(values, top).tolist(), strict=True):
+        if math.isnan(value):
+            cells.append("-")
+            continue
         share = min(1.0, value / max(top, np.finfo(float).tiny))
         full, eighths = divmod(round(share * length * 8), 8)
         bar = "█" * full + _EIGHTHS[eighths].strip()

@@ -14,7 +14,7 @@ from attnflow.edges._inputs import BlockSettings, one_or_all
 from attnflow.edges._layer_norm import deviation
 from attnflow.edges._layout import BlockLayout, layout_of
 from attnflow.models.capture import Sizes
-from attnflow.models.inputs import Inputs, ModelInput, Several, Single, name_example
+from attnflow.models.inputs import Inputs, ModelInput, Several, Single, name_example, takes_pipeline
 from attnflow.types import AttentionGraph
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ def alti(
 def alti(
     model: nn.Module, tokenizer: Any, text: Several, **settings: Unpack[BlockSettings]
 ) -> list[AttentionGraph]: ...
+@takes_pipeline
 def alti(
     model: nn.Module,
     tokenizer: Any,

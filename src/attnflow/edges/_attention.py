@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast, overload
 from attnflow.edges._inputs import examples
 from attnflow.models import attend
 from attnflow.models.capture import Sizes, check_memory
-from attnflow.models.inputs import ModelInput, Several, Single, is_single, model_and_tokenizer
+from attnflow.models.inputs import (
+    ModelInput,
+    Several,
+    Single,
+    is_single,
+    model_and_tokenizer,
+    takes_pipeline,
+)
 from attnflow.types import AttentionGraph, Fusion
 
 if TYPE_CHECKING:
@@ -30,6 +37,7 @@ def attention(
 def attention(
     model: nn.Module, tokenizer: Any, text: Several, **settings: Unpack[AttentionSettings]
 ) -> list[AttentionGraph]: ...
+@takes_pipeline
 def attention(
     model: nn.Module,
     tokenizer: Any,

@@ -16,7 +16,7 @@ from attnflow.edges._graph import RoleMatrix, clip, graph_of_roles, normalize
 from attnflow.edges._inputs import BlockSettings, one_or_all
 from attnflow.edges._layout import BlockLayout, known_layout, layout_of
 from attnflow.models.capture import Call, Role, Sizes, capture_attention, not_finite
-from attnflow.models.inputs import Inputs, ModelInput, Several, Single
+from attnflow.models.inputs import Inputs, ModelInput, Several, Single, takes_pipeline
 from attnflow.types import AttentionGraph
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ def effective(
 def effective(
     model: nn.Module, tokenizer: Any, text: Several, **settings: Unpack[EffectiveSettings]
 ) -> list[AttentionGraph]: ...
+@takes_pipeline
 def effective(
     model: nn.Module,
     tokenizer: Any,

@@ -13,7 +13,7 @@ from attnflow.edges._inputs import one_or_all
 from attnflow.edges._target import TargetSettings, target_logit, target_scorer
 from attnflow.errors import UnsupportedModelError
 from attnflow.models.capture import Call, Role, Sizes, capture_attention
-from attnflow.models.inputs import Inputs, ModelInput, Several, Single
+from attnflow.models.inputs import Inputs, ModelInput, Several, Single, takes_pipeline
 from attnflow.models.scoring import OneTarget, evaluation, read_output, recordable
 from attnflow.types import AttentionGraph
 
@@ -42,6 +42,7 @@ def gradient(
 def gradient(
     model: nn.Module, tokenizer: Any, text: Several, **settings: Unpack[GradientSettings]
 ) -> list[AttentionGraph]: ...
+@takes_pipeline
 def gradient(
     model: nn.Module,
     tokenizer: Any,

@@ -22,7 +22,7 @@ from attnflow.edges._layout import BlockLayout, blocks_of, layout_of
 from attnflow.edges._target import TargetSettings, target_logit, target_scorer
 from attnflow.errors import UnsupportedModelError
 from attnflow.models.capture import Sizes
-from attnflow.models.inputs import Inputs, ModelInput, Several, Single, name_example
+from attnflow.models.inputs import Inputs, ModelInput, Several, Single, name_example, takes_pipeline
 from attnflow.models.scoring import OneTarget, Scorer, evaluation, read_logits
 from attnflow.types import Importance
 
@@ -42,6 +42,7 @@ def logit_contributions(
 def logit_contributions(
     model: nn.Module, tokenizer: Any, text: Several, **settings: Unpack[LogitSettings]
 ) -> list[Importance]: ...
+@takes_pipeline
 def logit_contributions(
     model: nn.Module,
     tokenizer: Any,

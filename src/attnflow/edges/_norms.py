@@ -15,7 +15,7 @@ from attnflow.edges._graph import graph, normalize
 from attnflow.edges._inputs import BlockSettings, one_or_all
 from attnflow.edges._layout import BlockLayout, layout_of
 from attnflow.models.capture import Sizes
-from attnflow.models.inputs import Inputs, ModelInput, Several, Single, name_example
+from attnflow.models.inputs import Inputs, ModelInput, Several, Single, name_example, takes_pipeline
 from attnflow.types import AttentionGraph
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ def norms(
 def norms(
     model: nn.Module, tokenizer: Any, text: Several, **settings: Unpack[NormsSettings]
 ) -> list[AttentionGraph]: ...
+@takes_pipeline
 def norms(
     model: nn.Module,
     tokenizer: Any,

@@ -23,7 +23,15 @@ from attnflow.models.capture import (
     hook_modules,
     hook_transformers,
 )
-from attnflow.models.inputs import Inputs, ModelInput, Several, Single, is_pretrained, name_example
+from attnflow.models.inputs import (
+    Inputs,
+    ModelInput,
+    Several,
+    Single,
+    is_pretrained,
+    name_example,
+    takes_pipeline,
+)
 from attnflow.types import AttentionGraph
 
 if TYPE_CHECKING:
@@ -48,6 +56,7 @@ def value_zeroing(
 def value_zeroing(
     model: nn.Module, tokenizer: Any, text: Several, **settings: Unpack[ValueZeroingSettings]
 ) -> list[AttentionGraph]: ...
+@takes_pipeline
 def value_zeroing(
     model: nn.Module,
     tokenizer: Any,

@@ -22,6 +22,7 @@ from attnflow.models.inputs import (
     is_text,
     model_and_tokenizer,
     prepare,
+    takes_pipeline,
 )
 from attnflow.types import METHODS, Attention, AttentionGraph, Method, TokenAttention
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from torch import nn
 
 
+@takes_pipeline
 def explain(
     model: nn.Module,
     tokenizer: Any,

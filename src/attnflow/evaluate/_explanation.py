@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from attnflow._internal.columns import Columns, as_frame, write_csv
+from attnflow._internal.columns import Columns, as_frame, nan_to_none, write_csv
 from attnflow._internal.display import format_number, label_names, position_names, token_names
 from attnflow._internal.files import PathLike
 from attnflow._internal.html_table import html_table
@@ -80,16 +80,31 @@ class Explanation:
         return any(t.settings.get("receptive_field") is True for t in self.scores.values())
 
     def columns(self) -> dict[str, NDArray[np.float64]]:
-        """Return one number for each token, by method."""
-        attention = {name: result.scores[0, 0] for name, result in self.scores.items()}
+        """Return one number for each token, by method; scores of tokens taken out are NaN."""
+        attention = {
+            name: np.where(self._scored(), result.scores[0, 0], np.nan)
+            for name, result in self.scores.items()
+        }
         return attention | {name: result.values for name, result in self.importance.items()}
 
+    def _scored(self) -> NDArray[np.bool_]:
+        """Return which tokens have scores: all but those taken out.
+
+        The query keeps its residual connection, also if it is taken out.
+        """
+        places = np.arange(len(self.tokens))
+        return ~np.isin(places, self.without) | (places == self.query)
+
     def correlations(self) -> dict[str, dict[str, float]]:
-        """Return Spearman's rank correlation by importance and method; NaN if undefined."""
+        """Return Spearman's rank correlation by importance and method; NaN if undefined.
+
+        Tokens taken out of the scores, see `without`, do not count.
+        """
         if not self.scores or not self.importance:
             return {name: {} for name in self.importance}
-        rows = np.stack([result.scores[0, 0] for result in self.scores.values()])
-        values = np.stack([result.values for result in self.importance.values()])
+        kept = self._scored()
+        rows = np.stack([result.scores[0, 0][kept] for result in self.scores.values()])
+        values = np.stack([result.values[kept] for result in self.importance.values()])
         found = rank_correlation(np.broadcast_to(rows, (len(values), *rows.shape)), values)
         return {
             name: dict(zip(self.scores, row, strict=True))
@@ -110,7 +125,8 @@ class Explanation:
         """Return token attention and importance as a pandas DataFrame; needs pandas.
 
         Columns are `method`, `edges`, `layer`, `query`, `position`, `token` and `score`, with one
-        row for each method and token. `edges`, `layer` and `query` are missing for importance.
+        row for each method and token. `edges`, `layer` and `query` are missing for importance, and
+        scores of tokens that are taken out are NaN, or empty in a .csv file.
 
         Examples
         --------
@@ -128,7 +144,8 @@ class Explanation:
 
         Needs no pandas.
         """
-        write_csv(path, self._columns())
+        columns = self._columns()
+        write_csv(path, {**columns, "score": nan_to_none(columns["score"])})
 
     def _columns(self) -> Columns:
         columns, n_tokens = self.columns(), len(self.tokens)
@@ -158,8 +175,9 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         columns = self.columns()
+        values = [*columns.values()]
         rows = [
-            [token, *(format_number(values[place]) for values in columns.values())]
+            [token, *("-" if np.isnan(x[place]) else format_number(x[place]) for x in values)]
             for place, token in enumerate(token_names(self.tokens))
         ]
         edges = "" if self.edges == "attention" else f", edges {self.edges}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 from attnflow._internal.checks import Progress
 from attnflow.importance._ablation import blank_for, score_changes
 from attnflow.importance._settings import BlankOutSettings, Replace
-from attnflow.models.inputs import OneText, SeveralTexts, TextInput
+from attnflow.models.inputs import OneText, SeveralTexts, TextInput, takes_pipeline
 from attnflow.models.scoring import OneTarget, Score, Scorer, Target
 from attnflow.types import Importance
 
@@ -23,6 +23,7 @@ def blank_out(
 def blank_out(
     model: nn.Module, tokenizer: Any, text: SeveralTexts, **settings: Unpack[BlankOutSettings]
 ) -> list[Importance]: ...
+@takes_pipeline
 def blank_out(
     model: nn.Module,
     tokenizer: Any,

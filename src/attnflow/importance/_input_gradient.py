@@ -11,7 +11,7 @@ from attnflow.importance._embeddings import Leaf, changed_embeddings, gradient
 from attnflow.importance._recorded import RecordedPass
 from attnflow.importance._reduce import check_reduce, choose_reduce, reduced
 from attnflow.importance._settings import InputGradientSettings, Reduce
-from attnflow.models.inputs import OneText, SeveralTexts, TextInput
+from attnflow.models.inputs import OneText, SeveralTexts, TextInput, takes_pipeline
 from attnflow.models.scoring import (
     OneTarget,
     Score,
@@ -38,6 +38,7 @@ def input_gradient(
 def input_gradient(
     model: nn.Module, tokenizer: Any, text: SeveralTexts, **settings: Unpack[InputGradientSettings]
 ) -> list[Importance]: ...
+@takes_pipeline
 def input_gradient(
     model: nn.Module,
     tokenizer: Any,

@@ -12,7 +12,7 @@ from attnflow._internal import checks
 from attnflow.importance._ablation import token_id
 from attnflow.importance._embeddings import Change, Leaf, changed_embeddings, gradient
 from attnflow.importance._settings import Baseline, IntegratedGradientsSettings
-from attnflow.models.inputs import OneText, SeveralTexts, TextInput
+from attnflow.models.inputs import OneText, SeveralTexts, TextInput, takes_pipeline
 from attnflow.models.scoring import (
     Logits,
     OneTarget,
@@ -42,6 +42,7 @@ def integrated_gradients(
     text: SeveralTexts,
     **settings: Unpack[IntegratedGradientsSettings],
 ) -> list[Importance]: ...
+@takes_pipeline
 def integrated_gradients(
     model: nn.Module,
     tokenizer: Any,

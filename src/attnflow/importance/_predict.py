@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Unpack, overload
 from attnflow.errors import InputError
 from attnflow.importance._prediction import Prediction
 from attnflow.importance._settings import PassSettings
-from attnflow.models.inputs import OneText, SeveralTexts, TextInput
+from attnflow.models.inputs import OneText, SeveralTexts, TextInput, takes_pipeline
 from attnflow.models.scoring import (
     Classes,
     Logits,
@@ -39,6 +39,7 @@ def predict(
 def predict(
     model: nn.Module, tokenizer: Any, text: SeveralTexts, **settings: Unpack[PassSettings]
 ) -> list[Prediction]: ...
+@takes_pipeline
 def predict(
     model: nn.Module,
     tokenizer: Any,

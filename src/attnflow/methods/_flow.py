@@ -228,4 +228,5 @@ def _medians(rows: NDArray[np.float64], count: NDArray[np.intp]) -> NDArray[np.f
 
 def _same(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Return for each row of two arrays whether they are equal up to rounding."""
-    return np.isclose(a, b, rtol=_SAME, atol=0).all(axis=-1)
+    same: NDArray[np.bool_] = np.asarray(np.isclose(a, b, rtol=_SAME, atol=0))
+    return np.logical_and.reduce(same, axis=-1)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnflow.errors import InputError, UnsupportedModelError
-from attnflow.models._model import layer_count, model_and_tokenizer
+from attnflow.models._model import layer_count, model_and_tokenizer, takes_pipeline
 from attnflow.models.capture import (
     ROLES,
     Collector,
@@ -59,6 +59,7 @@ def attend(
 def attend(
     model: nn.Module, tokenizer: Any, text: Several, **settings: Unpack[AttendSettings]
 ) -> list[AnyAttention]: ...
+@takes_pipeline
 def attend(
     model: nn.Module,
     tokenizer: Any,
@@ -79,7 +80,8 @@ def attend(
         `F.scaled_dot_product_attention`, or a softmax with a dropout named `attn_drop`; or a
         pipeline of transformers with such a model. It does not change.
     tokenizer
-        The model's tokenizer or processor; None with tensors, or for that of a pipeline.
+        The model's tokenizer or processor; None with tensors. A pipeline has its own: `attend(pipe,
+        text)`.
     text
         One text gives one result: a str; a tuple of two, a sentence pair; a list of messages
         (`{"role": "user", "content": "…"}`), which the tokenizer's chat template writes; or a PIL

@@ -8,7 +8,7 @@ import inspect
 import sys
 import threading
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 from attnflow._internal.optional import require
@@ -17,6 +17,10 @@ from attnflow.models._families import DECODERS, FAMILIES, Family
 
 if TYPE_CHECKING:
     from torch import nn
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
 # What a pipeline reads its input with, the most complete first.
 _READERS = ("processor", "tokenizer", "image_processor", "feature_extractor")
 
@@ -32,6 +36,21 @@ def model_and_tokenizer(model: Any, tokenizer: Any) -> tuple[nn.Module, Any]:
             tokenizer = next((reader for reader in own if reader is not None), None)
         model = model.model
     return checked_model(model), tokenizer
+
+
+def takes_pipeline(function: Callable[P, T]) -> Callable[P, T]:
+    """Let a function of (model, tokenizer, text) be called with a pipeline and a text alone."""
+    text = [*inspect.signature(function).parameters][2]
+
+    @functools.wraps(function)
+    def call(*args: Any, **settings: Any) -> T:
+        if args and is_pipeline(args[0]) and "tokenizer" not in settings:
+            model, *others = args
+            if len(others) + (text in settings) == 1:
+                args = (model, None, *others)
+        return function(*args, **settings)
+
+    return call
 
 
 def is_pipeline(model: object) -> bool:

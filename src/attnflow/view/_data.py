@@ -240,8 +240,10 @@ def _attention(attention: Attention, *, heads: str | None) -> dict[str, Any]:
     return {"mean": mean, "heads": every_head, "n_heads": n_heads, "residual": _residual()}
 
 
-def _at_ceiling(graph: AttentionGraph, scores: TokenAttention) -> list[list[bool]] | None:
-    return saturated_queries(graph, scores).tolist() if scores.method == "flow" else None
+def _at_ceiling(graph: AttentionGraph, scores: TokenAttention) -> list[list[int]] | None:
+    if scores.method != "flow":
+        return None
+    return saturated_queries(graph, scores).astype(int).tolist()  # shorter than "false" in JSON
 
 
 @functools.cache
@@ -263,7 +265,7 @@ def _scores(scores: TokenAttention, uniform: TokenAttention | None) -> dict[str,
         "values": as_floats(scores.scores),
         "uniform": None if uniform is None else as_floats(uniform.scores),
         "saturated": list(scores.saturated),
-        "flat": scores.flat.tolist(),
+        "flat": scores.flat.astype(int).tolist(),
         "settings": thaw_settings(scores.settings),
     }
 

@@ -57,6 +57,7 @@ def show(x: PageInput, **settings: Unpack[PageSettings]) -> Any:
         return Frame(page_of(document), drawn)
     shown = widget(data=script_json(document))
     shown.picture = drawn
+    shown.title = document["title"]
     return shown
 
 
@@ -105,6 +106,7 @@ def _widget_class() -> Any:
         _esm = static_file("widget.js")
         data = traitlets.Unicode("{}").tag(sync=True)
         picture: bytes | None = None
+        title = ""
 
         def _repr_mimebundle_(self, **settings: Any) -> Any:
             shown: Any = anywidget.AnyWidget._repr_mimebundle_(self, **settings)
@@ -114,7 +116,7 @@ def _widget_class() -> Any:
             return {**data, "image/png": _base64(self.picture)}, metadata
 
         def __repr__(self) -> str:
-            return f"TokenAttentionView({len(self.data)} characters of JSON)"
+            return f"TokenAttentionView({self.title!r})"
 
     return TokenAttentionView
 

@@ -15,6 +15,7 @@ from attnflow.models._model import (
     is_pretrained,
     layer_count,
     model_and_tokenizer,
+    takes_pipeline,
     token_limit,
     weight_count,
 )
@@ -48,5 +49,6 @@ __all__ = [
     "check_vocabulary", "checked_model", "count_tokens", "device_of", "forward_parameters",
     "has_decoder", "inner_tokenizer", "is_decoder", "is_pretrained", "is_single", "is_text",
     "layer_count", "model_and_tokenizer", "name_example", "name_positions", "prepare",
-    "takes_padding", "token_limit", "token_names", "tokenize_text", "weight_count",
+    "takes_padding", "takes_pipeline", "token_limit", "token_names", "tokenize_text",
+    "weight_count",
 ]  # fmt: skip

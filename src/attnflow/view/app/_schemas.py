@@ -95,13 +95,15 @@ class ExplainResponse(BaseModel):
     )
     prediction: PredictionInfo
     scores: dict[str, list[float]] = Field(
-        description="Method (raw, rollout, flow) → token attention, one number for each token."
+        description="Method (raw, rollout, flow) → token attention, one number for each token; of "
+        "those in `without` it is 0."
     )
     importance: dict[str, list[float]] = Field(
         description="Method (blank_out, input_gradient) → importance, one number for each token."
     )
     correlations: dict[str, dict[str, float | None]] = Field(
-        description="Importance → method → Spearman's rank correlation; null where undefined."
+        description="Importance → method → Spearman's rank correlation over the tokens that are "
+        "not in `without`; null where undefined."
     )
     without: list[int] = Field(
         description="Positions of attention sinks that are taken out of the scores."
