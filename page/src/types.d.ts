@@ -54,6 +54,8 @@ export interface PageData extends EdgesData {
   version: number;
   title: string;
   text: string | null;
+  /** What the encoder and the decoder of an encoder-decoder read. */
+  texts: string[] | null;
   tokens: string[];
   sizes: number[];
   names: string[][] | null;

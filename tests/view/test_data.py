@@ -15,15 +15,15 @@ from attnflow import paper
 from attnflow.evaluate import Explanation, explain
 from attnflow.importance import Importance, Prediction
 from attnflow.types import random_attention
-from attnflow.view import page_data
+from attnflow.view import page_data, to_html
 from attnflow.view._data import VERSION
 
 Decoded = Callable[[dict[str, Any]], NDArray[np.float64]]
 TOKENS = ["[CLS]", "the", "key", "##s"]
 ORIGIN = af.Origin(spans=(None, (0, 3), (4, 7), (7, 8)), text="the keys")
 FIELDS = [
-    "version", "title", "text", "spans", "words", "tokens", "sizes", "names", "layer_names",
-    "causal", "generated", "grid", "keep_sinks", "receptive_field", "edges", "sinks",
+    "version", "title", "text", "spans", "words", "texts", "tokens", "sizes", "names",
+    "layer_names", "causal", "generated", "grid", "keep_sinks", "receptive_field", "edges", "sinks",
     "sinks_note", "attention",
     "graph", "graph_residual", "scores", "other_edges", "importance", "prediction", "layer",
     "query",
@@ -148,6 +148,18 @@ def test_layers_of_an_encoder_decoder_are_named(
     ]  # fmt: skip
     assert page_data(encoder_decoder)["layer_names"] == names
     assert page_data(af.rollout(encoder_decoder))["layer_names"] == names
+
+
+def test_texts_of_encoder_and_decoder_are_told_apart(
+    encoder_decoder: af.EncoderDecoderAttention,
+) -> None:
+    assert page_data(encoder_decoder)["texts"] is None
+    source, target = [(0, 1), (2, 3), (4, 5), (6, 7), None], [None, (8, 9), (10, 11)]
+    origin = af.Origin(spans=(*source, *target), text="a b c d\nx y")
+    weights = (encoder_decoder.encoder, encoder_decoder.decoder, encoder_decoder.cross)
+    both = af.EncoderDecoderAttention(*weights, origin=origin)
+    assert page_data(both)["texts"] == ["a b c d", "x y"]
+    assert "a b c d → x y</title>" in to_html(both)
 
 
 def test_patches_of_an_image_are_a_grid() -> None:

@@ -9,9 +9,10 @@ import { make, makeHeading } from "./dom.js";
 const MAX_CLASSES = 5;
 
 /** @type {(data: PageData, headingLevel: number) => HTMLElement} */
-export function makeHeader({ title, text, prediction }, headingLevel) {
+export function makeHeader({ title, text: joined, texts, prediction }, headingLevel) {
   const heading = makeHeading(headingLevel, title);
   heading.className = "title";
+  const text = texts?.join(" → ") ?? joined;
   const input = text ? [make("p", { class: "input-text", title: text }, text)] : [];
   return make(
     "header",

@@ -4,6 +4,8 @@ The fields, which the page's script reads (`page/src`):
 
     version                number of this format
     title, text            headings; text is null where it is not known
+    texts                  what the encoder and the decoder of an encoder-decoder read, null of
+                           other models and where it is not known
     tokens                 names of the input's positions, as people write them
     sizes                  nodes of layers 0, 1, …, L
     names                  of every layer's nodes, where they differ from the tokens
@@ -49,7 +51,7 @@ from attnflow._internal.sinks import Sinks, describe_sinks, sinks_to_remove
 from attnflow.errors import InputError
 from attnflow.importance import Importance, Prediction
 from attnflow.methods import saturated_queries
-from attnflow.types import Attention, AttentionGraph, TokenAttention
+from attnflow.types import Attention, AttentionGraph, EncoderDecoderAttention, TokenAttention
 from attnflow.view._content import Content, PageInput, content, opens_corrected
 from attnflow.view._encoding import EncodedArray, as_floats, as_shares
 from attnflow.view._flows import page_graph, page_scores, uniform_flow
@@ -135,6 +137,7 @@ def page_data(
         "version": VERSION,
         "title": _title(title),
         **text_parts(found.tokens, origin),
+        "texts": _texts(found),
         "tokens": list(token_names(found.tokens)),
         "sizes": list(found.sizes),
         "names": _names(found),
@@ -170,6 +173,18 @@ def _title(title: object) -> str:
 
 def _text(setting: object) -> str | None:
     return setting if isinstance(setting, str) else None
+
+
+def _texts(found: Content) -> list[str] | None:
+    """Return the texts of encoder and decoder, which the text of the input joins."""
+    both, origin = found.weights, found.origin
+    if not isinstance(both, EncoderDecoderAttention) or origin is None or origin.text is None:
+        return None
+    spans = (origin.spans or ())[both.encoder.shape[-1] :]
+    start = next((span[0] for span in spans if span is not None), None)
+    if start is None:
+        return None
+    return [origin.text[:start].strip(), origin.text[start:].strip()]
 
 
 def _names(found: Content) -> list[list[str]] | None:

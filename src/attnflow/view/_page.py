@@ -73,7 +73,8 @@ def to_html(x: PageInput, **settings: Unpack[PageSettings]) -> str:
 def page_of(document: dict[str, Any]) -> str:
     """Return the page of a document of `page_data`."""
     script = static_file("page.js")
-    text = textwrap.shorten(document["text"] or "", _TITLE_WIDTH, placeholder="…")
+    text = " → ".join(document["texts"] or [document["text"] or ""])
+    text = textwrap.shorten(text, _TITLE_WIDTH, placeholder="…")
     title = ": ".join(filter(None, [document["title"], text]))
     parts = {
         "policy": _POLICY.format(script=_digest(script)),
