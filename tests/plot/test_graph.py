@@ -336,6 +336,12 @@ def test_causal_attention_is_corrected_for_its_receptive_field_and_said() -> Non
     assert _edges(plain[1]) != _edges(panels[1])
 
 
+def test_a_line_says_what_was_taken_out_of_given_scores(attention: af.Attention) -> None:
+    t = af.rollout(attention, without=[0])
+    assert plot.graph(t).get_xlabel() == "without 0 [CLS]"
+    assert plot.graph(af.rollout(attention)).get_xlabel() == ""
+
+
 def test_flat_layers_have_a_dagger() -> None:
     flat = np.array([[False, False], [True, True]])
     t = af.TokenAttention(np.ones((2, 2, 2)), ["a", "b"], [1, 2], [0, 1], "flow", flat=flat)

@@ -13,7 +13,7 @@ from attnflow._internal.display import position_name, token_names
 from attnflow.errors import InputError
 from attnflow.plot import _axes
 from attnflow.plot._checks import check_title, check_vmax
-from attnflow.plot._labels import layer_names
+from attnflow.plot._labels import layer_names, score_notes
 from attnflow.plot._layered import MIN_ASPECT, MIN_SHARE, Stack, draw_edges, draw_nodes, frame
 from attnflow.plot._palette import GREY, INK, TITLES, colour_of
 from attnflow.plot._scale import fans, is_segmented, widest_edge
@@ -78,7 +78,7 @@ def graph(
     Edges below a fiftieth of the widest are left out, and of more than 20,000 coloured or 20,000
     grey ones the largest are drawn. If not all names fit, the tokens with the largest sums are
     labelled. A star marks layers whose flow is saturated, and a dagger those where it is flat for
-    every query drawn, see `flow`.
+    every query drawn, see `flow`. A line below says what was taken out of the scores.
     Abnar & Zuidema (2020), https://doi.org/10.18653/v1/2020.acl-main.385
 
     Examples
@@ -94,8 +94,20 @@ def graph(
     check_title(title)
     by_layer = check_scale(scale, vmax) == "layer"
     rows = rows_of(x)
+    ax = draw_rows(
+        rows, by_layer=by_layer, vmax=None if vmax is None else check_vmax(vmax), title=title, ax=ax
+    )
+    if isinstance(x, TokenAttention) and (notes := score_notes(x)):
+        _axes.note_below(ax, notes)
+    return ax
+
+
+def draw_rows(
+    rows: Rows, *, by_layer: bool, vmax: float | None, title: str | None, ax: Axes | None
+) -> Axes:
+    """Draw rows of nodes and edges, without a line about what was taken out of the scores."""
     matrices = rows.above_median() if by_layer else rows.matrices
-    top = 1.0 if by_layer else rows.top if vmax is None else check_vmax(vmax)
+    top = 1.0 if by_layer else rows.top if vmax is None else vmax
     ax = _axes.axes(ax, _axes.size_for(rows.columns, len(rows.layers), min_aspect=MIN_ASPECT))
     frame(ax, rows.stack, rows.names, rows.layers, weights=rows.sums)
     covering = rows.covering()
