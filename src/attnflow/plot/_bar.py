@@ -213,10 +213,10 @@ def _draw_values(
 def _draw_removed(ax: Axes, removed: Sequence[NDArray[np.bool_]], *, in_rows: bool) -> None:
     """Write a dash in the place of each bar of a token that was taken out."""
     stacked = np.stack(removed)
-    size = _axes.font_size("x-small")
+    size = _axes.font_size("medium")
     side: Any = {"ha": "left", "va": "center"} if in_rows else {"ha": "center", "va": "bottom"}
     for number, row in enumerate(stacked):
         for at in _places(stacked, number)[row]:
             _ = ax.text(
-                *((0.0, at) if in_rows else (at, 0.0)), "-", color=GREY, fontsize=size, **side
+                *((0.0, at) if in_rows else (at, 0.0)), "-", color=INK, fontsize=size, **side
             )
