@@ -148,7 +148,7 @@ export interface Edge {
   above: number;
   below: number;
   value: number;
-  /** Whether it leads to a node most of whose edges are above the scale. */
+  /** Whether it leads to a node whose edges would cover others. */
   faint?: boolean;
 }
 

@@ -199,9 +199,13 @@ def test_saturated_flow_is_said_to_be(view: Any, attention: Any) -> None:
 
 
 def _strongest_other(attention: Any) -> float:
-    """The largest share of flow to another token than the position's own."""
-    shares = af.flow(attention).normalized().scores
-    return float(np.where(np.eye(N, dtype=bool), 0.0, shares).max())
+    """The largest share of flow to another token than the position's own.
+
+    Edges of the lowest layer to [CLS] are a fan, as to an attention sink.
+    """
+    shares = np.where(np.eye(N, dtype=bool), 0.0, af.flow(attention).normalized().scores)
+    shares[0, :, 0] = 0.0
+    return float(shares.max())
 
 
 def test_flow_of_all_positions_is_drawn_as_shares(view: Any, attention: Any) -> None:

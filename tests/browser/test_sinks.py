@@ -299,16 +299,30 @@ def test_a_fan_into_near_sinks_is_gray_and_does_not_set_the_scale(modules: Any, 
     assert set(found["gray"]) == {0, 59}
     assert len(found["colored"]) > 200
     assert not {0, 59} & set(found["colored"])
-    note = "Gray: edges to 0 t0, 59 t59, which are above the scale."
+    note = "Gray: edges to 0 t0, 59 t59, which would cover others."
     assert note in view(attention).notes("rollout")
 
 
-def test_edges_of_a_node_to_itself_do_not_set_the_scale_of_a_graph(
+def test_gray_edges_name_the_nodes_of_their_layer(modules: Any) -> None:
+    notes = modules.evaluate(
+        """async () => {
+            const { fanNotes } = await import("/draw/notes.js");
+            const edges = [[1, 3], [0, 2], [0, 2], [0, 3]].map(([to, below]) =>
+                ({ block: { to }, below, faint: true }));
+            const level = { label: (layer, node) => `${"ab"[layer]}${node}` };
+            return fanNotes({ edges: [...edges, { block: { to: 0 }, below: 1 }] }, level);
+        }"""
+    )
+    assert notes == ["Gray: edges to 2 a2, 3 a3, 3 b3, which would cover others."]
+
+
+def test_edges_of_a_node_to_itself_or_to_a_near_sink_do_not_set_the_scale_of_a_graph(
     view: Any, attention: Any
 ) -> None:
     seen = view(attention)
+    assert attention.sinks == ()
     scores = af.rollout(attention).scores
-    other = np.where(np.eye(9, dtype=bool), 0.0, scores).max()
+    other = np.where(np.eye(9, dtype=bool), 0.0, scores)[..., 1:].max()  # 0 is a near-sink
     assert f"≥ {other:.3f}" in seen.panel("rollout").locator(".legend").inner_text()
 
 

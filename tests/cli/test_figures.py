@@ -9,6 +9,7 @@ import pytest
 from typer.testing import Result
 
 from attnflow.models import Loaded
+from sink_models import put_in_sinks
 
 Run = Callable[..., Result]
 HEADS = {"svg": b"<?xml", "pdf": b"%PDF", "png": b"\x89PNG"}
@@ -17,9 +18,18 @@ HEADS = {"svg": b"<?xml", "pdf": b"%PDF", "png": b"\x89PNG"}
 @pytest.fixture(scope="module")
 def bert(small_bert: Loaded, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a masked language model that knows the words of Figure 4."""
-    folder = tmp_path_factory.mktemp("bert")
-    _ = small_bert.tokenizer.save_pretrained(folder)
-    small_bert.model.save_pretrained(folder)
+    return _saved(small_bert, tmp_path_factory.mktemp("bert"))
+
+
+@pytest.fixture(scope="module")
+def gpt(small_gpt: Loaded, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a decoder that knows the words of Figure 4."""
+    return _saved(small_gpt, tmp_path_factory.mktemp("gpt"))
+
+
+def _saved(loaded: Loaded, folder: Path) -> Path:
+    _ = loaded.tokenizer.save_pretrained(folder)
+    loaded.model.save_pretrained(folder)
     return folder
 
 
@@ -69,6 +79,29 @@ def test_figure_4_takes_another_sentence(run: Run, tmp_path: Path, bert: Path) -
     assert result.exit_code == 0, result.stderr
     assert result.stdout.startswith("John talked to Mary of [MASK] book: his 0.")
     assert len(result.stdout.splitlines()) == 2
+
+
+def test_figure_4_says_how_scores_were_made_and_takes_the_papers(
+    run: Run, tmp_path: Path, gpt: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_in_sinks(monkeypatch, "attnflow.paper.results._pronouns", 0)
+    arguments = ("reproduce", "figure-4", "--model", gpt, "--out", tmp_path)
+    made = run(*arguments)
+    assert made.exit_code == 0, made.stderr
+    text = "The author talked to Sara about"
+    assert made.stdout.startswith(
+        f"{text} (without The, corrected for the receptive field): his 0."
+    )
+    assert "without it, --sinks keep puts it back" in made.stderr
+    assert "--no-receptive-field leaves it out" in made.stderr
+    drawn = (tmp_path / "figure-4.svg").read_bytes()
+    kept = run(*arguments, "--sinks", "keep")
+    assert kept.stdout.startswith(f"{text} (corrected for the receptive field): his 0.")
+    assert "--sinks" not in kept.stderr
+    assert (tmp_path / "figure-4.svg").read_bytes() != drawn
+    plain = run(*arguments, "--sinks", "keep", "--no-receptive-field")
+    assert plain.stdout.startswith(f"{text}: his 0.")
+    assert "note:" not in plain.stderr
 
 
 def test_without_a_model_figure_4_says_what_to_do(

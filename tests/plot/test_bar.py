@@ -121,6 +121,37 @@ def test_the_legend_says_that_flow_is_flat() -> None:
     assert plot.bar(flow).get_title() == "Attention flow (flat), layer 6, from 0 the"
 
 
+def test_a_token_that_was_taken_out_has_a_dash_and_a_line_names_it(attention: af.Attention) -> None:
+    t = af.rollout(attention, queries=2, without=[0])
+    for tokens in ("columns", "rows"):
+        ax = plot.bar(t, tokens=tokens)
+        assert [text.get_text() for text in ax.texts if text.get_text() == "-"] == ["-"]
+        (dash,) = (text for text in ax.texts if text.get_text() == "-")
+        assert sorted(dash.get_position()) == [0.0, 0.0]
+        assert ax.get_xlabel().splitlines()[-1] == "without 0 [CLS]"
+    # The query itself keeps what it has through the residual connection.
+    own = plot.bar(af.rollout(attention, queries=0, without=[0]))
+    assert "-" not in [text.get_text() for text in own.texts]
+    assert not plot.bar(af.rollout(attention, queries=2)).get_xlabel()
+
+
+def test_a_line_about_some_results_names_them(attention: af.Attention) -> None:
+    scores = [
+        af.raw(attention, queries=2),
+        af.rollout(attention, queries=2, without=[0]),
+    ]
+    assert plot.bar(*scores).get_xlabel() == "without 0 [CLS]: Attention rollout"
+
+
+def test_words_do_not_take_the_positions_of_tokens_that_were_taken_out(
+    attention: af.Attention,
+) -> None:
+    t = af.rollout(attention, queries=2, without=[0]).to_words("[CLS] the key is here")
+    ax = plot.bar(t)
+    assert ax.get_xlabel() == "without token 0"
+    assert "-" not in [text.get_text() for text in ax.texts]
+
+
 def test_infinite_scores_and_zeros_are_drawn() -> None:
     ax = plot.bar(_scores([np.inf, 0.25, 0.5, 0.0, 0.0], "flow", query=3))
     assert _heights(ax)[0] == [0.5, 0.25, 0.5, 0.0, 0.0]

@@ -174,23 +174,95 @@ def test_edges_to_oneself_and_to_a_sink_are_no_wider_than_the_largest_other() ->
     assert widths[2, 1] == pytest.approx(0.3 + 0.2 * (widths[2, 4] - 0.3))
 
 
-def test_edges_to_a_sink_among_many_nodes_are_grey_and_named() -> None:
-    W = np.full((30, 30), 0.02)
-    W[:, 4] = 0.5
-    W[2, 9] = 0.4  # one large edge does not make a sink
-    ax = plot.graph(af.AttentionGraph([W], tokens=["a"] * 30))
-    assert {int(x) for _, _, x, _ in _edges(ax)} == set(range(30)) - {4}
-    assert _widths(ax, 1)[2, 9] == _widths(ax, 1)[2, 8] == max(_widths(ax, 1).values())
-    grey = [one for one in ax.collections[1:] if len(one.get_paths()) == 30]
-    assert max(grey[0].get_linewidths()) < 0.5 * max(_widths(ax, 1).values())
+@pytest.mark.parametrize("scale", ["figure", "layer"])
+@pytest.mark.parametrize("n_tokens", [12, 30])
+def test_a_single_strong_edge_is_the_widest(n_tokens: int, scale: str) -> None:
+    W = np.full((n_tokens, n_tokens), 0.02)
+    W[:, 9] = 0.019  # the others to this node are below the median of the layer
+    W[2, 9] = 0.4
+    W[:5, 3] = 0.03
+    ax = plot.graph(af.AttentionGraph([W]), scale=scale)
+    widths = _widths(ax, 1)
+    assert widths.pop((2, 9)) > 5 * max(widths.values())
+    assert not ax.get_xlabel()
+
+
+def _grey(ax: Any) -> set[tuple[float, ...]]:
+    """The ends of the edges behind those of the method."""
+    behind = [lines for lines in ax.collections if lines.get_zorder() < 1]
+    return {tuple(line.ravel().tolist()) for lines in behind for line in lines.get_segments()}
+
+
+def _sunk(n_above: int, n_below: int = 30, sink: int = 4) -> Any:
+    """Weights with many strong edges to one node."""
+    W = np.full((n_above, n_below), 0.02)
+    W[:, sink] = 0.5
+    return W
+
+
+@pytest.mark.parametrize("scale", ["figure", "layer"])
+def test_edges_to_a_sink_among_many_nodes_are_grey_and_named(scale: str) -> None:
+    W = _sunk(30)
+    W[2, 9] = 0.4  # one large edge does not make a sink, and is the widest
+    ax = plot.graph(af.AttentionGraph([W], tokens=["a"] * 30), scale=scale)
+    widths = _widths(ax, 1)
+    assert 4 not in {below for _, below in widths}
+    assert widths.pop((2, 9)) > 5 * max(widths.values(), default=0.1)
+    assert _grey(ax) == {(float(above), 1.0, 4.0, 0.0) for above in range(30)}
     assert ax.get_xlabel() == "grey: edges to 4 a, which would cover others"
-    few = plot.graph(af.AttentionGraph([W[:20, :20]]))
+    few = plot.graph(af.AttentionGraph([W[:20, :20]]), scale=scale)
+    assert not _grey(few)
     assert not few.get_xlabel()
+
+
+def test_weak_edges_to_a_sink_are_drawn_down_to_the_same_weight_as_others() -> None:
+    W = _sunk(30)
+    W[2, 9], W[7, 4], W[8, 4] = 0.4, 0.009, 0.007
+    above = {above for above, *_ in _grey(plot.graph(af.AttentionGraph([W])))}
+    assert above == set(range(30)) - {8}
+
+
+def _causal(n_tokens: int, previous: float) -> Any:
+    """Uniform causal attention, with more to the previous token."""
+    weights = np.tril(np.ones((n_tokens, n_tokens)))
+    weights *= (1 - previous) / weights.sum(axis=1, keepdims=True)
+    weights[range(1, n_tokens), range(n_tokens - 1)] += previous
+    weights[0, 0] = 1.0
+    return weights
+
+
+@pytest.mark.parametrize("scale", ["figure", "layer"])
+def test_the_last_tokens_of_a_causal_graph_are_no_sinks(scale: str) -> None:
+    ax = plot.graph(af.AttentionGraph([_causal(30, 0.3)]), scale=scale)
+    assert not _grey(ax)
+    assert not ax.get_xlabel()
+    widths = _widths(ax, 1)
+    assert widths[29, 28] > 0.5 * max(widths.values())
+
+
+def test_edges_of_a_single_query_are_no_edges_to_sinks() -> None:
+    row = np.full(30, 0.02)
+    row[[4, 9]] = 0.5, 0.4
+    t = af.TokenAttention([[row]], [f"t{at}" for at in range(30)], [1], [7], "raw")
+    ax = plot.graph(t)
+    assert not _grey(ax)
+    assert not ax.get_xlabel()
+    widths = _widths(ax, 1)
+    assert widths[7, 4] == max(widths.values())
+
+
+def test_sinks_of_layers_with_other_nodes_have_the_names_of_their_layer() -> None:
+    tokens = [f"t{at}" for at in range(25)]
+    other = af.AttentionGraph([_sunk(30, 25), _sunk(10, 30, sink=6)], tokens)
+    names = "4 t4, 6 of layer 1"
+    assert plot.graph(other).get_xlabel() == f"grey: edges to {names}, which would cover others"
+    # Ten nodes are few, also below a row of many.
+    assert _grey(plot.graph(af.AttentionGraph([_sunk(30, 10)]))) == set()
 
 
 def test_layers_can_have_scales_of_their_own() -> None:
     peaked, even = np.full((5, 5), 0.05), np.full((5, 5), 0.04)
-    peaked[1, 3], even[1, 3] = 0.2, 0.042
+    peaked[1, 3], even[1, 3] = 0.8, 0.042
     g = af.AttentionGraph([peaked, even])
     one, own = plot.graph(g), plot.graph(g, scale="layer")
     assert _widths(one, 2)[1, 3] < 0.4 * _widths(one, 1)[1, 3]
@@ -262,6 +334,12 @@ def test_causal_attention_is_corrected_for_its_receptive_field_and_said() -> Non
     assert plain[0].get_xlabel() == ""
     assert _edges(plain[1]) == _edges(plot.compare(*(m(causal) for m in METHODS))[1])
     assert _edges(plain[1]) != _edges(panels[1])
+
+
+def test_a_line_says_what_was_taken_out_of_given_scores(attention: af.Attention) -> None:
+    t = af.rollout(attention, without=[0])
+    assert plot.graph(t).get_xlabel() == "without 0 [CLS]"
+    assert plot.graph(af.rollout(attention)).get_xlabel() == ""
 
 
 def test_flat_layers_have_a_dagger() -> None:

@@ -46,6 +46,15 @@ def test_one_query_need_not_be_named_and_several_must(attention: af.Attention) -
         _ = plot.heatmap(attention, query=0)
 
 
+def test_a_line_says_what_was_taken_out_and_how_scores_are_corrected() -> None:
+    causal = random_attention(3, 2, 5, causal=True, tokens=["<s>", "Ġa", "Ġb", "Ġc", "Ġd"])
+    t = af.rollout(causal, queries=3, without=[0, 1], receptive_field=True)
+    lines = ["without 0 <s>, 1 a", "corrected for the receptive field"]
+    assert plot.heatmap(t).get_xlabel().splitlines() == lines
+    assert plot.heatmap(t, tokens="rows").get_xlabel().splitlines() == ["layer", *lines]
+    assert plot.heatmap(af.rollout(causal, queries=3)).get_xlabel() == ""
+
+
 def test_saturated_layers_have_a_star() -> None:
     t = af.TokenAttention(
         [[[0.5, 0.5]], [[1.0, 1.0]]], ["a", "b"], [1, 2], [0], "flow", saturated=[False, True]

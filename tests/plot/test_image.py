@@ -1,5 +1,6 @@
 """`image`: scores of patches over the picture."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,32 @@ def test_the_grid_covers_the_complete_picture(seen: af.TokenAttention) -> None:
     assert grid.get_extent() == picture.get_extent()
     assert grid.get_interpolation() == "bilinear"
     assert "layer 2" in ax.get_title()
+
+
+def test_the_colour_bar_has_an_arrow_where_scores_exceed_it() -> None:
+    origin = af.Origin(grid=af.Grid(rows=2, columns=3, prefix=1))
+    row = np.array([0.1, 0.9, 0.03, 0.02, 0.02, 0.02, 0.01])
+    for scores, extend in ((row, "max"), (np.minimum(row, 0.03), "neither")):
+        t = af.TokenAttention([[scores]], list("c012345"), [6], [0], "rollout", origin=origin)
+        ax = plot.image(t, np.zeros((4, 6)))
+        bar = ax.images[1].colorbar
+        assert (bar.extend, bar.ax.get_ylabel(), bar.vmax) == (extend, "share", 0.03)
+        assert plot.image(t, np.zeros((4, 6)), colorbar=False).images[1].colorbar is None
+
+
+def test_the_title_says_that_flow_is_flat_or_saturated(seen: af.TokenAttention) -> None:
+    flat = replace(seen, flat=np.array([[False], [True]]))
+    assert plot.image(flat, np.zeros((4, 6))).get_title() == "Attention flow, layer 2 (flat)"
+    assert plot.image(flat, np.zeros((4, 6)), layer=1).get_title() == "Attention flow, layer 1"
+    saturated = replace(seen, saturated=(True, False))
+    ax = plot.image(saturated, np.zeros((4, 6)), layer=1)
+    assert ax.get_title() == "Attention flow, layer 1 (saturated)"
+
+
+def test_a_line_says_what_was_taken_out(seen: af.TokenAttention) -> None:
+    t = replace(seen, settings={"without": (0,)})
+    assert plot.image(t, np.zeros((4, 6))).get_xlabel() == "without 0 c"
+    assert plot.image(seen, np.zeros((4, 6))).get_xlabel() == ""
 
 
 def test_another_layer_and_hard_patches_can_be_had(seen: af.TokenAttention) -> None:

@@ -1,5 +1,6 @@
 """`matrix`: queries as rows, tokens as columns, at one layer."""
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -30,6 +31,25 @@ def _encoder_decoder() -> af.EncoderDecoderAttention:
 def _labels(ax: Any) -> tuple[list[str], list[str]]:
     rows, columns = ax.get_yticklabels(), ax.get_xticklabels()
     return [one.get_text() for one in rows], [one.get_text() for one in columns]
+
+
+def test_the_title_says_that_flow_is_flat_or_saturated(attention: af.Attention) -> None:
+    t = af.flow(attention)
+    marks = np.zeros((3, 5), dtype=np.bool_)
+    marks[1, :2], marks[2] = True, True
+    flat = replace(t, flat=marks, saturated=(True, False, False))
+    titles = [plot.matrix(flat, layer=layer).get_title() for layer in (1, 2, 3)]
+    assert titles == [
+        "Attention flow, layer 1 (saturated)",
+        "Attention flow, layer 2 (flat for 2 of 5 queries)",
+        "Attention flow, layer 3 (flat)",
+    ]
+
+
+def test_a_line_says_what_was_taken_out(attention: af.Attention) -> None:
+    lines = plot.matrix(af.rollout(attention, without=[0])).get_xlabel().splitlines()
+    assert lines == ["token", "without 0 [CLS]"]
+    assert plot.matrix(af.rollout(attention)).get_xlabel() == "token"
 
 
 def test_cells_are_the_scores_of_the_layer(attention: af.Attention) -> None:

@@ -1,5 +1,6 @@
 """`pronoun`: two candidates over the layers, beside two probabilities."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,16 @@ def test_marks_are_the_scores_and_pieces_are_added_up(views: list[af.TokenAttent
         assert np.allclose(second.get_offsets(), np.stack([scores[:, 3:5].sum(1), rows], 1))
         assert len(lines.get_segments()) == 4
         assert [label.get_text() for label in ax.get_yticklabels()] == ["1", "2", "3", "4"]
+
+
+def test_layers_where_flow_is_saturated_or_flat_are_marked(views: list[af.TokenAttention]) -> None:
+    marks = {"saturated": (False, False, True, False), "flat": [[False], [True], [False], [False]]}
+    views[2] = replace(views[2], **{name: np.array(mark) for name, mark in marks.items()})
+    _, *panels = plot.pronoun(*views, candidates=["author", "saw"], probabilities=ODDS)
+    labels = [[label.get_text() for label in ax.get_yticklabels()] for ax in panels]
+    assert labels == [["1", "2", "3", "4"], ["1", "2", "3", "4"], ["1", "2†", "3*", "4"]]
+    explained = ["layer", "", "layer (* saturated, † flat)"]
+    assert [ax.get_ylabel() for ax in panels] == explained
 
 
 def test_bars_are_shares_of_both_and_say_the_probability(views: list[af.TokenAttention]) -> None:

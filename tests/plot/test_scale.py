@@ -1,9 +1,10 @@
-"""The end of a scale: neither the query itself nor outliers decide it."""
+"""The end of a scale: neither the query itself nor outliers decide it, nor fans that of edges."""
 
 import numpy as np
 import pytest
 
 from attnflow._internal.scale import largest_other
+from attnflow.plot._scale import fans, widest_edge
 
 NONE = np.zeros(6, dtype=np.bool_)
 
@@ -50,3 +51,28 @@ def test_own_cells_do_not_count() -> None:
 
 def test_of_a_few_columns_none_is_off_the_scale() -> None:
     assert largest_other(np.array([[0.9, 0.01, 0.01]]), np.zeros(3, dtype=np.bool_)) == 0.9
+
+
+@pytest.mark.parametrize(("rows", "expected"), [(3, []), (4, [5]), (24, [5])])
+def test_a_fan_has_four_edges_or_more(rows: int, expected: list[int]) -> None:
+    edges = np.full((rows, 24), 0.02)
+    edges[:, 5] = 0.5
+    own = np.zeros(edges.shape, dtype=np.bool_)
+    assert np.flatnonzero(fans(edges, own)).tolist() == expected
+    assert widest_edge(edges, own) == (0.02 if expected else 0.5)
+
+
+@pytest.mark.parametrize(("count", "expected"), [(5, []), (6, [3])])
+def test_a_fan_is_from_a_quarter_of_the_rows_with_edges(count: int, expected: list[int]) -> None:
+    edges = np.full((40, 24), 0.02)
+    edges[:, 3] = 0.0
+    edges[:count, 3] = 0.5
+    edges[24:] = 0.0
+    own = np.zeros(edges.shape, dtype=np.bool_)
+    assert np.flatnonzero(fans(edges, own)).tolist() == expected
+
+
+def test_of_own_edges_and_fans_alone_the_largest_is_the_widest() -> None:
+    own = np.eye(3, dtype=np.bool_)
+    assert widest_edge(0.4 * np.eye(3), own) == 0.4
+    assert widest_edge(np.zeros((3, 3)), own) == 0.0

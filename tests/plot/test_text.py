@@ -46,9 +46,20 @@ def test_tokens_have_the_names_that_people_write() -> None:
     assert "Ġ" not in shown.to_html()
 
 
-def test_the_caption_says_that_flow_is_flat() -> None:
-    t = af.TokenAttention([[[0.5, 0.5]]], ["a", "b"], [6], [0], "flow", flat=[[True]])
-    assert plot.text(t).caption == "Attention flow, layer 6, from 0 a, flat"
+@pytest.mark.parametrize("mark", ["flat", "saturated"])
+def test_the_caption_says_that_flow_is_flat_or_saturated(mark: str) -> None:
+    marks: Any = {"flat": {"flat": [[True]]}, "saturated": {"saturated": [True]}}[mark]
+    t = af.TokenAttention([[[0.5, 0.5]]], ["a", "b"], [6], [0], "flow", **marks)
+    assert plot.text(t).caption == f"Attention flow, layer 6 ({mark}), from 0 a"
+
+
+def test_the_caption_says_what_was_taken_out_and_from_which_score_colours_are_full() -> None:
+    settings = {"without": (1,), "receptive_field": True}
+    t = af.TokenAttention([[[0.7, 0.0, 0.3]]], [*"abc"], [6], [0], "rollout", settings)
+    assert plot.text(t).caption == (
+        "Attention rollout, layer 6, from 0 a, without 1 b, corrected for the receptive field, "
+        "full colour from 0.3"
+    )
 
 
 def test_text_is_readable_on_every_background() -> None:

@@ -1,6 +1,8 @@
 /**
- * The end of a scale of colors or widths, which a few large scores do not decide: attention sinks, and columns that
- * are nearly that, such as [SEP] or a full stop. The same as `_internal/scale.py` and `plot/_graph.py` compute.
+ * The end of a scale of colors, which a few large scores do not decide: attention sinks, and columns that are nearly
+ * that, such as [SEP] or a full stop. And that of a scale of widths, which edges to attention sinks do not decide.
+ *
+ * `_internal/scale.py` and `plot/_scale.py` compute the same, but for samples of long columns and sinks that are known.
  */
 
 /** @import { Block, Numbers, Scale, Vector } from "../types.js" */
@@ -8,10 +10,11 @@
 /** A score is an outlier above this many times all outside the largest quarter, if there are at least so many. */
 const TIMES = 5;
 const LEAST = 4;
-/** Nodes up to which each edge can be followed, so that those to sinks are drawn as the others. */
+/** Nodes up to which each edge can be followed, so that fans are drawn as the others. */
 const FEW_NODES = 20;
-/** Share of the end of the scale above which many edges to one node cover others. */
-const COVERING = 0.25;
+/** Edges to one node that are many: at least so many, and at least this share of the rows that have edges. */
+const MANY = 4;
+const MANY_SHARE = 0.25;
 /** Rows that the median of a column is of; of more, a sample. Chosen: some milliseconds for a long input. */
 const MEDIAN_ROWS = 128;
 
@@ -54,47 +57,58 @@ export function edgesEnd(blocks, skipped) {
 /** @type {(block: Block, skipped: Skipped) => number} */
 function blockEnd(block, { own, sinks }) {
   const { values, columns, firstColumn = 0 } = block;
-  const largest = new Float64Array(columns);
+  const fans = fansOf(block, own);
+  const skipped = Array.from({ length: columns }, (_, column) => fans.has(column) || sinks.has(column + firstColumn));
+  let [end, all] = [0, 0];
   for (let start = 0, row = 0; start < values.length; start += columns, row++) {
     const node = own ? nodeOf(block, row) - firstColumn : -1;
     for (let column = 0; column < columns; column++) {
       const value = values[start + column];
-      if (value > largest[column] && value < Infinity && column !== node) largest[column] = value;
+      if (!(value > end) || value === Infinity) continue;
+      all = Math.max(all, value);
+      if (column !== node && !skipped[column]) end = value;
     }
   }
-  for (const sink of sinks) largest[sink - firstColumn] = 0;
-  if (columns > FEW_NODES) {
-    const medians = columnMedians(block, own);
-    const end = scaleEnd(medians);
-    for (let column = 0; column < columns; column++) if (medians[column] > end) largest[column] = 0;
-  }
-  return scaleEnd(largest);
+  return end || all;
 }
 
 /** Return the columns whose edges would cover those to others; of few none.
- * @type {(block: Block, end: number, own: boolean) => Set<number>} */
-export function fanColumns(block, end, own) {
-  if (block.columns <= FEW_NODES) return new Set();
-  const medians = columnMedians(block, own);
-  const limit = Math.max(COVERING * end, scaleEnd(medians));
-  return new Set([...medians.keys()].filter((column) => medians[column] > limit));
+ * @type {(block: Block, own: boolean) => Set<number>} */
+export function coveringColumns(block, own) {
+  return block.columns > FEW_NODES ? fansOf(block, own) : new Set();
 }
 
-/** Return the median of the positive values of each column, but for those of a node to itself; 0 without any.
- * @type {(block: Block, own: boolean) => Vector} */
+/** Return the columns with many edges whose median is an outlier. @type {(block: Block, own: boolean) => Set<number>} */
+function fansOf(block, own) {
+  const { medians, many } = columnMedians(block, own);
+  const end = scaleEnd(medians);
+  return new Set([...medians.keys()].filter((column) => many[column] && medians[column] > end));
+}
+
+/** Return the median of the positive values of each column, but for those of a node to itself; 0 without any. And
+ * whether the column has many.
+ * @type {(block: Block, own: boolean) => { medians: Vector, many: boolean[] }} */
 function columnMedians(block, own) {
   const { values, columns, firstColumn = 0 } = block;
   const step = Math.ceil(values.length / columns / MEDIAN_ROWS) | 1;
-  return Float64Array.from({ length: columns }, (_, column) => {
-    const found = [];
+  /** @type {Set<number>} */
+  const rows = new Set();
+  const found = Array.from({ length: columns }, (_, column) => {
+    const counted = [];
     for (let at = column, row = 0; at < values.length; at += step * columns, row += step) {
       const isOwn = own && nodeOf(block, row) === column + firstColumn;
-      if (values[at] > 0 && values[at] < Infinity && !isOwn) found.push(values[at]);
+      if (!(values[at] > 0 && values[at] < Infinity) || isOwn) continue;
+      counted.push(values[at]);
+      rows.add(row);
     }
-    const sorted = Float64Array.from(found).sort();
+    return Float64Array.from(counted).sort();
+  });
+  const least = Math.max(MANY, MANY_SHARE * rows.size);
+  const medians = Float64Array.from(found, (sorted) => {
     const [low, high] = [sorted[(sorted.length - 1) >> 1], sorted[sorted.length >> 1]];
     return sorted.length ? (low + high) / 2 : 0;
   });
+  return { medians, many: found.map(({ length }) => length >= least) };
 }
 
 /** @type {(block: Block, row: number) => number} */

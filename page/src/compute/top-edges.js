@@ -5,7 +5,7 @@
 /** @typedef {{ edges: Edge[], total: number, count: number }} Found */
 
 import { maxFinite, sumOf } from "./matrix.js";
-import { edgesEnd, fanColumns } from "./scale.js";
+import { coveringColumns, edgesEnd } from "./scale.js";
 
 /** Values that the histogram counts; of more, a sample. Chosen: about 3 ms. */
 const SAMPLE_SIZE = 262144;
@@ -17,14 +17,14 @@ const FANS = 0.2;
 /**
  * Return about the `limit` strongest edges, weakest first, without those below `floor` times the end of the scale.
  *
- * With `apart`, edges to nodes most of whose edges are above the scale, which would cover all others, are `faint`
- * and come first.
+ * With `apart`, edges to nodes whose median edge is an outlier, which would cover all others, are `faint` and come
+ * first.
  *
  * @type {(blocks: Block[], limit: number, floor?: number, skipped?: Skipped, apart?: boolean) => TopEdges}
  */
 export function topEdges(blocks, limit, floor = 0, skipped = NONE, apart = false) {
   const end = edgesEnd(blocks, skipped);
-  const fans = blocks.map((block) => (apart ? fanColumns(block, end, skipped.own) : new Set()));
+  const fans = blocks.map((block) => (apart ? coveringColumns(block, skipped.own) : new Set()));
   if (!fans.some(({ size }) => size)) return summarize([strongest(blocks, limit)], floor, end);
   const parts = [true, false].map((isFan) => {
     const some = blocks.map((block, at) => withColumns(block, (column) => fans[at].has(column) === isFan));

@@ -11,7 +11,7 @@ import { box, cellAlpha, dot, edgeStyle, line } from "./marks.js";
 const TOUCHING = 4;
 /** Share of a picture that edges may cover, counted without overlap; chosen by eye. */
 const COVERED = 1.2;
-/** Edges to nodes most of whose edges are above the scale; chosen by eye. */
+/** Edges to nodes whose edges would cover others; chosen by eye. */
 const FAINT = { width: 0.6, alpha: 0.3 };
 /** The smallest maximum flow, so that widths are not divided by zero; chosen: no score is as small. */
 const NO_FLOW = 1e-300;

@@ -23,9 +23,9 @@ export function omittedNotes({ omitted, omittedShare }) {
 
 /** Return which nodes have gray edges. @type {(top: TopEdges, level: Level) => string[]} */
 export function fanNotes({ edges }, level) {
-  const nodes = new Set(edges.filter(({ faint }) => faint).map(({ below }) => below));
-  const names = [...nodes].sort((a, b) => a - b).map((node) => formatPosition(node, level.label(0, node)));
-  return names.length ? [`Gray: edges to ${names.join(", ")}, which are above the scale.`] : [];
+  const faint = edges.filter((edge) => edge.faint).sort((a, b) => a.below - b.below || a.block.to - b.block.to);
+  const names = new Set(faint.map(({ block, below }) => formatPosition(below, level.label(block.to, below))));
+  return names.size ? [`Gray: edges to ${[...names].join(", ")}, which would cover others.`] : [];
 }
 
 /**

@@ -10,6 +10,7 @@ from attnflow import paper, plot
 from attnflow._internal.display import printable
 from attnflow.cli._loading import cached_folder, explain_memory_errors, loaded_model, loading
 from attnflow.cli._model_options import AllowPickle, Device, RemoteCode, Sinks
+from attnflow.cli._notes import print_note
 from attnflow.cli._options import check_place, wrong
 from attnflow.cli._progress import progress_bar
 from attnflow.cli._pronoun_counts import PronounFolder, read_pronoun_data, write_counts
@@ -77,6 +78,14 @@ def figure_4(
     ] = None,
     data: PronounFolder = None,
     sinks: Sinks = "remove",
+    receptive_field: Annotated[
+        bool | None,
+        typer.Option(
+            "--receptive-field/--no-receptive-field",
+            help="Divide rollout and flow of a decoder by those of uniform causal attention in the "
+            "figure.  [default: yes for a decoder]",
+        ),
+    ] = None,
     allow_pickle: AllowPickle = False,
     remote_code: RemoteCode = False,
     device: Device = None,
@@ -103,8 +112,15 @@ def figure_4(
             folder = model
         loaded = loaded_model(folder, settings)
         progress(0, 1)
-        figure = paper.figure_4(loaded.model, loaded.tokenizer, sentences, sinks=sinks)
+        figure = paper.figure_4(
+            loaded.model,
+            loaded.tokenizer,
+            sentences,
+            sinks=sinks,
+            receptive_field=receptive_field,
+        )
     _write(figure, path)
+    _print_notes(figure)
     for data_set in data_sets:
         with progress_bar(data_set.name) as progress:
             counts = paper.count_pronouns(
@@ -123,6 +139,21 @@ def _verb_number(
         progress(0, 1)
         figure = draw(loaded.model, loaded.tokenizer)
     _write(figure, path)
+
+
+def _print_notes(figure: paper.PaperFigure) -> None:
+    """Print how the scores of Figure 4 were made, with the options for the paper's scores."""
+    if figure.without:
+        it, puts = ("it", "puts it") if len(figure.without) == 1 else ("them", "puts them")
+        words = ", ".join(map(printable, figure.without))
+        print_note(
+            f"attention sinks: {words}; the scores are without {it}, --sinks keep {puts} back"
+        )
+    if figure.receptive_field:
+        print_note(
+            "rollout and flow are corrected for the receptive field, --no-receptive-field leaves "
+            "it out"
+        )
 
 
 def _path(out: Path, name: str, kind: str) -> Path:

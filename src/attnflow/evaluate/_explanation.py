@@ -126,7 +126,8 @@ class Explanation:
 
         Columns are `method`, `edges`, `layer`, `query`, `position`, `token` and `score`, with one
         row for each method and token. `edges`, `layer` and `query` are missing for importance, and
-        scores of tokens that are taken out are NaN, or empty in a .csv file.
+        scores of tokens that are taken out are NaN, or empty in a .csv file. Tokens are those of
+        the tokenizer, as in `TokenAttention.to_frame`.
 
         Examples
         --------

@@ -11,6 +11,7 @@ from attnflow.plot._correlation import correlation
 from attnflow.plot._graph import graph
 from attnflow.plot._heatmap import heatmap
 from attnflow.plot._image import image
+from attnflow.plot._labels import layer_title
 from attnflow.plot._matrix import matrix
 from attnflow.plot._max_flow import max_flow
 from attnflow.plot._palette import COLOURS, TITLES
@@ -20,6 +21,6 @@ from attnflow.plot._text import ColouredText, text
 
 __all__ = [
     "COLOURS", "FORMATS", "TITLES", "ColouredText", "Format", "bar", "compare", "correlation",
-    "graph", "heatmap", "image", "matrix", "max_flow", "pronoun", "pronoun_widths",
+    "graph", "heatmap", "image", "layer_title", "matrix", "max_flow", "pronoun", "pronoun_widths",
     "require_matplotlib", "save", "text",
 ]  # fmt: skip

@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attnflow._internal import checks
-from attnflow._internal.display import position_name, token_names
+from attnflow._internal.display import token_names
 from attnflow._internal.scale import largest_other
-from attnflow.errors import InputError
 from attnflow.plot import _axes
+from attnflow.plot._bar_series import Result, colours_of, notes_of, series_of, title_of
 from attnflow.plot._cells import Tokens, check_tokens
-from attnflow.plot._checks import check_title, check_titles, check_vmax, query_index
-from attnflow.plot._labels import score_label
-from attnflow.plot._palette import GREY, INK, OTHERS, TITLES, colour_of, hex_colour, ink_on, rgb
-from attnflow.plot._scale import is_segmented, own_column
-from attnflow.types import Importance, TokenAttention
+from attnflow.plot._checks import check_title, check_titles, check_vmax
+from attnflow.plot._palette import GREY, INK, hex_colour, ink_on, rgb
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-Result: TypeAlias = TokenAttention | Importance
 
 # Share of the space of a token that its bars fill. Chosen by eye.
 _FILLED = 0.8
@@ -49,7 +44,8 @@ def bar(
 ) -> Axes:
     """Draw the scores of one position as bars: a group for each token, a bar for each method.
 
-    Every position has bars of its own, also where several have one name.
+    Every position has bars of its own, also where several have one name. Tokens that were taken out
+    of the attention have a dash instead, and a line below names them.
 
     Parameters
     ----------
@@ -90,7 +86,7 @@ def bar(
     """
     check_title(title)
     in_rows = check_tokens(tokens) == "rows"
-    series = _series(results, query, layer)
+    series = series_of(results, query, layer)
     names = (
         [one.label for one in series]
         if labels is None
@@ -102,7 +98,7 @@ def bar(
     top = _top(values, own) if vmax is None else check_vmax(vmax)
     words = token_names(results[0].tokens)
     ax = _axes.axes(ax, _size(words, len(series), in_rows=in_rows))
-    colours = _colours(series)
+    colours = colours_of(series)
     handles = _draw_bars(ax, values, colours, top, in_rows=in_rows)
     if len(series) > 1:
         _axes.legend(ax, handles, names)
@@ -117,9 +113,12 @@ def bar(
     else:
         _axes.label_columns(ax, words, [float(j) for j in range(len(words))], weights=weights)
     _draw_values(ax, values, colours, top, in_rows=in_rows)
+    _draw_removed(ax, [one.removed for one in series], in_rows=in_rows)
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines[["left", "bottom"]].set_color(GREY)
-    _axes.set_title(ax, _title(series, names) if title is None else title)
+    _axes.set_title(ax, title_of(series, names) if title is None else title)
+    if notes := notes_of(series, names):
+        _axes.note_below(ax, notes)
     return ax
 
 
@@ -132,89 +131,6 @@ def _size(names: Sequence[str], n_series: int, *, in_rows: bool) -> tuple[float,
     else:
         width = min(more * width, max(width, _MAX_INCHES))
     return width + _LEGEND_INCHES * (n_series > 1), height
-
-
-class _Series(NamedTuple):
-    """The bars of one result."""
-
-    values: NDArray[np.float64]
-    own: NDArray[np.bool_] | None  # whether a value is that of the query itself; not of importance
-    method: str
-    label: str
-    unit: str
-    of: str  # layer and query; "" for importance
-
-
-def _series(results: Sequence[object], query: int | None, layer: int | None) -> list[_Series]:
-    """Return the bars of each result, checked."""
-    if not results:
-        raise InputError("expected token attention or importance, got nothing")
-    series: list[_Series] = []
-    for place, one in enumerate(results):
-        if not isinstance(one, TokenAttention | Importance):
-            raise InputError(
-                f"expected token attention or importance, got {type(one).__name__}. Pass raw(x), "
-                "rollout(x), flow(x) or what attnflow.importance returns"
-            )
-        first = cast("Result", results[0]).tokens
-        if one.tokens != first:
-            raise InputError(
-                f"results 0 and {place} are of different tokens, {' '.join(first[:3])} … and "
-                f"{' '.join(one.tokens[:3])} …. Pass results of one text, all of tokens or all of "
-                "words"
-            )
-        is_attention = isinstance(one, TokenAttention)
-        series.append(_of_scores(one, query, layer) if is_attention else _of_importance(one))
-    if all(not one.of for one in series) and (query is not None or layer is not None):
-        raise InputError("query and layer need token attention, got importance. Leave them out")
-    return series
-
-
-def _of_scores(one: TokenAttention, query: int | None, layer: int | None) -> _Series:
-    place = query_index(one, query)
-    position = one.queries[place]
-    chosen = max(one.layers) if layer is None else layer
-    scores = one.row(chosen, position)
-    number = one.layers.index(chosen)
-    label = TITLES[one.method]
-    edges = one.settings.get("edges", "attention")
-    if edges != "attention":
-        label += f", {edges}"
-    if one.saturated[number] or one.flat[number, place]:
-        label += " (saturated)" if one.saturated[number] else " (flat)"
-    named = one.settings.get("onto", 0) == 0 and not is_segmented(one)
-    where = position_name(position, token_names(one.tokens) if named else ())
-    finite = scores[np.isfinite(scores)].max(initial=0.0) or 1.0
-    return _Series(
-        values=np.minimum(scores, finite),
-        own=own_column(one, position),
-        method=one.method,
-        label=label,
-        unit=score_label(one),
-        of=f"layer {chosen}, from {where}",
-    )
-
-
-def _of_importance(one: Importance) -> _Series:
-    label = "blank-out" if one.method == "blank_out" else one.method.replace("_", " ")
-    return _Series(one.values, None, one.method, label.capitalize(), "importance", "")
-
-
-def _title(series: Sequence[_Series], names: Sequence[str]) -> str:
-    """Return layer and query, if they are the same for all; with one result, its name too."""
-    where = {one.of for one in series if one.of}
-    parts = [*names[: len(series) == 1], *(where if len(where) == 1 else ())]
-    text = ", ".join(parts)
-    return text[:1].upper() + text[1:]
-
-
-def _colours(series: Sequence[_Series]) -> list[str]:
-    """Return a colour for each result; those of one method differ."""
-    colours: list[str] = []
-    for place, one in enumerate(series):
-        free = [c for c in (colour_of(one.method, place), *OTHERS) if c not in colours]
-        colours.append(free[0] if free else colour_of("", place))
-    return colours
 
 
 def _shares(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -236,7 +152,7 @@ def _top(values: NDArray[np.float64], own: Sequence[NDArray[np.bool_] | None]) -
     )
 
 
-def _places(values: NDArray[np.float64], number: int) -> NDArray[np.float64]:
+def _places(values: NDArray[Any], number: int) -> NDArray[np.float64]:
     """Return the places of the bars of one of several results."""
     n_series, n_tokens = values.shape
     return np.arange(n_tokens) + (number - (n_series - 1) / 2) * _FILLED / n_series
@@ -292,3 +208,15 @@ def _draw_values(
             where = (end, at) if in_rows else (at, end)
             settings: Any = {**aligned, **turned, "color": ink, "fontsize": size, "usetex": False}
             _ = ax.text(*where, f"{value:.2f}", **settings)
+
+
+def _draw_removed(ax: Axes, removed: Sequence[NDArray[np.bool_]], *, in_rows: bool) -> None:
+    """Write a dash in the place of each bar of a token that was taken out."""
+    stacked = np.stack(removed)
+    size = _axes.font_size("medium")
+    side: Any = {"ha": "left", "va": "center"} if in_rows else {"ha": "center", "va": "bottom"}
+    for number, row in enumerate(stacked):
+        for at in _places(stacked, number)[row]:
+            _ = ax.text(
+                *((0.0, at) if in_rows else (at, 0.0)), "-", color=INK, fontsize=size, **side
+            )

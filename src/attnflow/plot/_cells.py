@@ -1,4 +1,4 @@
-"""Matrices of coloured cells with a colour bar, which `heatmap` and `matrix` share."""
+"""Matrices of coloured cells with a colour bar, which `heatmap` and `matrix` share; colour bars."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Colours:
         settings: Any = {"aspect": "auto", "interpolation": "nearest", "origin": origin}
         image = ax.imshow(shown, cmap=self.cmap, **scale, **settings)
         if label is not None:
-            _draw_colorbar(ax, image, label, extend=largest > top)
+            draw_colorbar(ax, image, label, extend=largest > top)
         ax.spines[:].set_visible(False)
 
 
@@ -128,7 +128,7 @@ def _check_norm(norm: Norm) -> Any:
         ) from reason
 
 
-def _draw_colorbar(ax: Axes, image: Any, label: str, *, extend: bool) -> None:
+def draw_colorbar(ax: Axes, image: Any, label: str, *, extend: bool) -> None:
     """Draw the colour bar, with an arrow if scores exceed it."""
     from matplotlib.ticker import AutoLocator, MaxNLocator
 

@@ -14,11 +14,12 @@ from attnflow._internal.sinks import sinks_to_remove
 from attnflow.errors import InputError
 from attnflow.methods import flow, raw, rollout
 from attnflow.plot import _axes
+from attnflow.plot._cells import Colours
 from attnflow.plot._checks import check_titles, query_index, require_matplotlib
-from attnflow.plot._graph import Scale, check_scale, graph, rows_of, shares
-from attnflow.plot._heatmap import heatmap, label_tokens
+from attnflow.plot._graph import Scale, check_scale, draw_rows, rows_of, shares
+from attnflow.plot._heatmap import draw_heatmap, label_tokens
 from attnflow.plot._layered import MIN_ASPECT, label_lowest_row
-from attnflow.plot._palette import TITLES
+from attnflow.plot._palette import TITLES, colour_of
 from attnflow.types import Attention, AttentionGraph, EncoderDecoderAttention, TokenAttention
 
 if TYPE_CHECKING:
@@ -145,9 +146,8 @@ def _graphs(
     panels = _axes.panels(ax, len(shown), size)
     # Any scale will do if all weights are zero.
     top = max(one.top for one in rows) or 1.0
-    settings: Any = {"scale": "layer"} if by_layer else {"vmax": top}
-    for one, panel in zip(shown, panels, strict=True):
-        _ = graph(one, ax=panel, **settings)
+    for one, panel in zip(rows, panels, strict=True):
+        _ = draw_rows(one, by_layer=by_layer, vmax=top, title=None, ax=panel)
     # Again: the space for names is known when all panels are drawn.
     for group in _alike([(one.names, one.stack.widest) for one in rows]):
         first = rows[group[0]]
@@ -169,8 +169,9 @@ def _heatmaps(
     widest = max(names, key=len)
     n_layers = max(len(one.layers) for one in shown)
     panels = _axes.panels(ax, len(shown), _axes.size_for(widest, n_layers, panels=len(shown)))
-    for one, panel in zip(shown, panels, strict=True):
-        _ = heatmap(one, query=query, ax=panel)
+    for one, place, panel in zip(shown, places, panels, strict=True):
+        colours = Colours.of(None, None, None, colour=colour_of(one.method))
+        _ = draw_heatmap(one, place, colours, ax=panel)
     for group in _alike(names):
         largest = [shown[place].scores[:, places[place]].max(axis=0) for place in group]
         weights = _joint_weights(largest)

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from attnflow._internal.display import position_names, token_names
-from attnflow._internal.scale import scale_end
+from attnflow._internal.display import position_name, token_names
 from attnflow.errors import InputError
 from attnflow.plot import _axes
 from attnflow.plot._checks import check_title, check_vmax
-from attnflow.plot._labels import layer_names
-from attnflow.plot._layered import MIN_ASPECT, Stack, draw_edges, draw_nodes, frame
+from attnflow.plot._labels import layer_names, score_notes
+from attnflow.plot._layered import MIN_ASPECT, MIN_SHARE, Stack, draw_edges, draw_nodes, frame
 from attnflow.plot._palette import GREY, INK, TITLES, colour_of
-from attnflow.plot._scale import is_segmented
+from attnflow.plot._scale import fans, is_segmented, widest_edge
 from attnflow.types import AttentionGraph, TokenAttention
 
 if TYPE_CHECKING:
@@ -29,13 +29,11 @@ _INPUT = "input"
 # The least distance, as a share of the median, between the median weight of a layer and that of its
 # widest edges. Chosen: small differences of nearly uniform attention are no pattern.
 _LEAST_SPAN = 0.04
-# Nodes in a row up to which edges to sinks have the colour of the others: few enough to follow each
-# edge. Chosen by eye.
+# Nodes in a row up to which fans have the colour of the others: few enough to follow each edge.
+# Chosen by eye.
 _FEW_NODES = 20
-# Share of the full width above which many edges to one node cover others. Chosen by eye.
-_COVERING = 0.25
-# Opacity of edges to sinks, and the share of the full width that they have. Chosen by eye.
-_SINK_OPACITY, _SINK_WIDTH = 0.3, 0.3
+# Opacity of fans, and the share of the full width that they have. Chosen by eye.
+_FAN_OPACITY, _FAN_WIDTH = 0.3, 0.3
 
 
 def graph(
@@ -64,8 +62,8 @@ def graph(
         differences of less than 4 % of the median stay thin.
     vmax
         Weight of the widest edges, only with one scale. By default the largest weight but for
-        edges from a position to itself, which the residual connection adds to, and for outliers,
-        as in `heatmap`; these are not drawn wider. `compare` uses one value for all panels.
+        edges from a position to itself, which the residual connection adds to, and for fans (see
+        Notes); these are not drawn wider. `compare` uses one value for all panels.
     title
         Title; by default the name of the method.
     ax
@@ -73,12 +71,14 @@ def graph(
 
     Notes
     -----
-    With more than 20 nodes in a row, edges to attention sinks would cover all others: edges to a
-    node whose median edge is an outlier among those of all nodes are grey and thin, and a line
-    below names the node.
-    Edges below a fiftieth of the widest are left out, and at most the 20,000 largest are drawn. If
-    not all names fit, the tokens with the largest sums are labelled. A star marks layers whose flow
-    is saturated, and a dagger those where it is flat for every query drawn, see `flow`.
+    A fan is the edges to one node from at least a quarter of the positions, if their median is more
+    than five times that of every node outside the largest quarter: those to an attention sink. Fans
+    to a row of more than 20 nodes would cover all other edges: they are grey and thin, and a line
+    below names their nodes.
+    Edges below a fiftieth of the widest are left out, and of more than 20,000 coloured or 20,000
+    grey ones the largest are drawn. If not all names fit, the tokens with the largest sums are
+    labelled. A star marks layers whose flow is saturated, and a dagger those where it is flat for
+    every query drawn, see `flow`. A line below says what was taken out of the scores.
     Abnar & Zuidema (2020), https://doi.org/10.18653/v1/2020.acl-main.385
 
     Examples
@@ -94,22 +94,31 @@ def graph(
     check_title(title)
     by_layer = check_scale(scale, vmax) == "layer"
     rows = rows_of(x)
+    ax = draw_rows(
+        rows, by_layer=by_layer, vmax=None if vmax is None else check_vmax(vmax), title=title, ax=ax
+    )
+    if isinstance(x, TokenAttention) and (notes := score_notes(x)):
+        _axes.note_below(ax, notes)
+    return ax
+
+
+def draw_rows(
+    rows: Rows, *, by_layer: bool, vmax: float | None, title: str | None, ax: Axes | None
+) -> Axes:
+    """Draw rows of nodes and edges, without a line about what was taken out of the scores."""
     matrices = rows.above_median() if by_layer else rows.matrices
-    top = 1.0 if by_layer else rows.top if vmax is None else check_vmax(vmax)
+    top = 1.0 if by_layer else rows.top if vmax is None else vmax
     ax = _axes.axes(ax, _axes.size_for(rows.columns, len(rows.layers), min_aspect=MIN_ASPECT))
     frame(ax, rows.stack, rows.names, rows.layers, weights=rows.sums)
-    to_sinks = [rows.to_sinks(matrix, top) for matrix in matrices]
-    pairs = list(zip(matrices, to_sinks, strict=True))
-    others = [np.where(sinks, 0.0, matrix) for matrix, sinks in pairs]
+    covering = rows.covering()
+    pairs = list(zip(matrices, covering, strict=True))
+    others = [np.where(fan, 0.0, matrix) for matrix, fan in pairs]
     _ = draw_edges(ax, rows.stack, others, colour=rows.colour, vmax=top)
-    if found := sorted({int(place) for sinks in to_sinks for place in np.flatnonzero(sinks)}):
-        thin = [
-            np.where(sinks, _SINK_WIDTH * np.minimum(matrix, top), 0.0) for matrix, sinks in pairs
-        ]
-        behind: Any = {"opacity": _SINK_OPACITY, "zorder": 0.5}
+    if names := rows.named(covering):
+        thin = [np.where(fan, _FAN_WIDTH * np.minimum(matrix, top), 0.0) for matrix, fan in pairs]
+        behind: Any = {"opacity": _FAN_OPACITY, "zorder": 0.5, "min_share": _FAN_WIDTH * MIN_SHARE}
         _ = draw_edges(ax, rows.stack, thin, colour=GREY, vmax=top, **behind)
-        grey = f"grey: edges to {position_names(found, rows.names)}, which would cover others"
-        _axes.note_below(ax, [grey])
+        _axes.note_below(ax, [f"grey: edges to {', '.join(names)}, which would cover others"])
     _draw_unbounded(ax, rows)
     _ = draw_nodes(ax, rows.stack)
     _axes.set_title(ax, rows.title if title is None else title)
@@ -137,6 +146,7 @@ class Rows:
     colour: str
     title: str
     positions: bool  # whether the nodes of all rows are the same positions
+    of_tokens: bool  # whether the columns of all matrices are the tokens
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -145,8 +155,8 @@ class Rows:
 
     @property
     def top(self) -> float:
-        """The weight of the widest edges: the largest but for own edges and sinks; 0 if none."""
-        return max(self._top(matrix) for matrix in self.matrices)
+        """The weight of the widest edges: the largest but for own edges and fans; 0 if none."""
+        return max(widest_edge(matrix, self._own(matrix)) for matrix in self.matrices)
 
     def above_median(self) -> list[NDArray[np.float64]]:
         """Return the weights above the median of their layer, as shares of the widest edges'.
@@ -156,36 +166,40 @@ class Rows:
         """
         scaled: list[NDArray[np.float64]] = []
         for matrix in self.matrices:
-            others = matrix[(matrix > 0) & ~self._own(matrix)]
+            own = self._own(matrix)
+            others = matrix[(matrix > 0) & ~own]
             median = float(np.median(others)) if others.size else 0.0
-            span = max(self._top(matrix) - median, _LEAST_SPAN * median) or 1.0
+            span = max(widest_edge(matrix, own) - median, _LEAST_SPAN * median) or 1.0
             scaled.append(np.maximum(matrix - median, 0.0) / span)
         return scaled
+
+    def covering(self) -> list[NDArray[np.bool_]]:
+        """Return for each row the nodes below whose fans would cover other edges; of few none."""
+        return [
+            fans(matrix, self._own(matrix)) & (matrix.shape[1] > _FEW_NODES)
+            for matrix in self.matrices
+        ]
+
+    def named(self, nodes: Sequence[NDArray[np.bool_]]) -> list[str]:
+        """Return the names of nodes of the rows from the lowest up, each once.
+
+        >>> two = np.array([False, True]), np.array([True, False])
+        >>> rows_of(AttentionGraph([np.ones((2, 2))] * 2, ["a", "b"])).named(two)
+        ['0 a', '1 b']
+        >>> rows_of(AttentionGraph([np.ones((2, 2)), np.ones((1, 2))], ["a", "b"])).named(two)
+        ['1 b', '0 of layer 1']
+        """
+        found = [(row, int(at)) for row, each in enumerate(nodes) for at in np.flatnonzero(each)]
+        if self.of_tokens:
+            return [position_name(at, self.names) for at in sorted({at for _, at in found})]
+        return [
+            f"{at} of layer {self.layers[row]}" if row else position_name(at, self.names)
+            for row, at in found
+        ]
 
     def _own(self, matrix: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Return which edges are from a position to itself."""
         return np.eye(*matrix.shape, dtype=np.bool_) & self.positions
-
-    def _top(self, matrix: NDArray[np.float64]) -> float:
-        if not matrix.any():
-            return 0.0
-        others = np.where(self._own(matrix), 0.0, matrix)
-        if len(self.names) > _FEW_NODES:
-            medians = self._medians(matrix)
-            others[:, medians > scale_end(medians)] = 0.0
-        return scale_end((others if others.any() else matrix).max(axis=0))
-
-    def to_sinks(self, matrix: NDArray[np.float64], top: float) -> NDArray[np.bool_]:
-        """Return the nodes below whose edges would cover those to others; of few nodes none."""
-        medians = self._medians(matrix)
-        covering = medians > max(_COVERING * top, scale_end(medians))
-        return covering & (len(self.names) > _FEW_NODES)
-
-    def _medians(self, matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the median of the edges to each node below, but for own ones; 0 without edges."""
-        masked: Any = np.ma  # its types are incomplete
-        others = masked.masked_where(self._own(matrix) | (matrix == 0), matrix)
-        return masked.median(others, axis=0).filled(0.0)
 
     @property
     def sums(self) -> list[float]:
@@ -222,6 +236,7 @@ def _rows_of_graph(graph: AttentionGraph) -> Rows:
         colour=INK,
         title="Attention graph",
         positions=len(set(graph.sizes)) == 1,
+        of_tokens=len(set(graph.sizes)) == 1,
     )
 
 
@@ -251,6 +266,7 @@ def _rows_of_scores(token_attention: TokenAttention) -> Rows:
         colour=colour_of(token_attention.method),
         title=TITLES[token_attention.method],
         positions=above == below,
+        of_tokens=True,
     )
 
 

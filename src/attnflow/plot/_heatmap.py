@@ -12,7 +12,7 @@ from attnflow._internal.scale import largest_other
 from attnflow.plot import _axes
 from attnflow.plot._cells import Cmap, Colours, Norm, Tokens, check_tokens, draw_cell_borders
 from attnflow.plot._checks import check_title, query_index
-from attnflow.plot._labels import layer_label, layer_names, score_label
+from attnflow.plot._labels import layer_label, layer_names, score_label, score_notes
 from attnflow.plot._palette import INK, TITLES, colour_of
 from attnflow.plot._scale import own_column
 from attnflow.types import TokenAttention
@@ -68,6 +68,7 @@ def heatmap(
     -----
     A star marks saturated layers and a dagger flat ones, see `flow`. Infinite scores are drawn like
     the largest finite one. If not all names of tokens fit, those with the largest scores are shown.
+    A line below says what was taken out of the scores, and whether they are corrected.
     `compare` with `view="heatmap"` draws several methods side by side, all as shares.
     Abnar & Zuidema (2020), https://doi.org/10.18653/v1/2020.acl-main.385
 
@@ -84,6 +85,25 @@ def heatmap(
     in_rows = check_tokens(tokens) == "rows"
     place = query_index(token_attention, query)
     colours = Colours.of(cmap, norm, vmax, colour=colour_of(token_attention.method))
+    ax = draw_heatmap(
+        token_attention, place, colours, in_rows=in_rows, colorbar=colorbar, title=title, ax=ax
+    )
+    if notes := score_notes(token_attention):
+        _axes.note_below(ax, notes)
+    return ax
+
+
+def draw_heatmap(
+    token_attention: TokenAttention,
+    place: int,
+    colours: Colours,
+    *,
+    in_rows: bool = False,
+    colorbar: bool = True,
+    title: str | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the heat map of the query at index `place`, without a line about what was taken out."""
     order = np.argsort(token_attention.layers, kind="stable")
     scores = token_attention.scores[order, place]  # (layer, token)
     own = own_column(token_attention, token_attention.queries[place])

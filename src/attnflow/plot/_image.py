@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from attnflow._internal.scale import largest_other
 from attnflow.errors import InputError
 from attnflow.plot import _axes
+from attnflow.plot._cells import draw_colorbar
 from attnflow.plot._checks import check_title, query_index
-from attnflow.plot._palette import TITLES
+from attnflow.plot._labels import layer_title, score_label, score_notes
 from attnflow.types import TokenAttention
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 _COLOUR_MAP = "viridis"
 # Inches of the longer side of a new figure; chosen.
 _LONG_SIDE = 4.5
+# Inches for the colour bar. Chosen by eye.
+_BAR_INCHES = 0.8
 
 
 def image(
@@ -32,13 +35,14 @@ def image(
     layer: int | None = None,
     smooth: bool = True,
     opacity: float = 0.6,
+    colorbar: bool = True,
     title: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw the scores of one position over the input image, patch by patch.
 
     The scale of colours ends at the largest score but for the patch of the query itself and for
-    attention sinks, as in `heatmap`.
+    attention sinks, as in `heatmap`. A line below says what was taken out of the scores.
 
     Parameters
     ----------
@@ -55,8 +59,10 @@ def image(
         Whether to interpolate between patches (bilinear).
     opacity
         Opacity of the largest score, 0 to 1; smaller scores have less, down to two fifths of it.
+    colorbar
+        Whether to draw a colour bar, as of `heatmap`.
     title
-        Title; by default method and layer.
+        Title; by default method and layer, and whether flow is saturated or flat there.
     ax
         Matplotlib axes to draw on; None makes a new figure.
 
@@ -83,12 +89,13 @@ def image(
     pixels = _check_picture(picture)
     height, width = pixels.shape[:2]
     scale = _LONG_SIDE / max(height, width)
-    ax = _axes.axes(ax, (max(scale * width, 1.5), max(scale * height, 1.5) + 0.3))
+    size = max(scale * width, 1.5) + _BAR_INCHES * colorbar, max(scale * height, 1.5) + 0.3
+    ax = _axes.axes(ax, size)
     grey = {"cmap": "gray", "vmin": 0.0, "vmax": 1.0} if pixels.ndim == 2 else {}
     _ = ax.imshow(pixels, **grey)  # pyright: ignore[reportArgumentType]
     first = origin.grid.prefix if (origin := token_attention.origin) and origin.grid else 0
     top = largest_other(grid.reshape(1, -1), np.arange(grid.size) == query - first)
-    _ = ax.imshow(
+    shown = ax.imshow(
         np.minimum(grid, top),
         cmap=_COLOUR_MAP,
         vmin=0.0,
@@ -98,9 +105,13 @@ def image(
         extent=(-0.5, width - 0.5, height - 0.5, -0.5),
         interpolation="bilinear" if smooth else "nearest",
     )
-    ax.set_axis_off()
-    default = f"{TITLES[token_attention.method]}, layer {chosen}"
-    _axes.set_title(ax, default if title is None else title)
+    if colorbar:
+        draw_colorbar(ax, shown, score_label(token_attention), extend=bool(grid.max() > top))
+    _ = ax.set_xticks([]), ax.set_yticks([])
+    ax.spines[:].set_visible(False)
+    _axes.set_title(ax, layer_title(token_attention, chosen, query) if title is None else title)
+    if notes := score_notes(token_attention):
+        _axes.note_below(ax, notes)
     return ax
 
 

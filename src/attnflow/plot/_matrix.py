@@ -12,8 +12,8 @@ from attnflow.errors import InputError
 from attnflow.plot import _axes
 from attnflow.plot._cells import Cmap, Colours, Norm, draw_cell_borders
 from attnflow.plot._checks import check_title, check_token_attention
-from attnflow.plot._labels import score_label
-from attnflow.plot._palette import INK, TITLES, colour_of
+from attnflow.plot._labels import layer_title, position_tokens, score_label, score_notes
+from attnflow.plot._palette import INK, colour_of
 from attnflow.plot._scale import is_segmented, own_column
 from attnflow.types import TokenAttention
 
@@ -53,14 +53,14 @@ def matrix(
     cmap, norm, vmax, colorbar
         As for `heatmap`.
     title
-        Title; by default method and layer.
+        Title; by default method and layer, and whether flow is saturated or flat there.
     ax
         Matplotlib axes to draw on; None makes a new figure.
 
     Notes
     -----
     If not all names fit, the rows and columns with the largest scores are labelled. Infinite scores
-    are drawn like the largest finite one.
+    are drawn like the largest finite one. A line below says what was taken out of the scores.
 
     Examples
     --------
@@ -83,8 +83,8 @@ def matrix(
     own = np.stack([own_column(token_attention, query) for query in queries])[:, block.places]
     tokens = token_names(token_attention.tokens)
     names = [tokens[place] for place in block.places]
-    named = token_attention.settings.get("onto", 0) == 0 and not is_segmented(token_attention)
-    labels = [tokens[query] if named and query < len(tokens) else str(query) for query in queries]
+    named = len(position_tokens(token_attention))
+    labels = [tokens[query] if query < named else str(query) for query in queries]
     ax = _axes.axes(ax, _axes.size_for_matrix(names, labels))
     label = score_label(token_attention) if colorbar else None
     colours.draw(ax, scores, top=largest_other(scores, own), origin="upper", label=label)
@@ -98,8 +98,9 @@ def matrix(
     _axes.label_columns(ax, names, at, weights=by_column, positions=block.places)
     draw_cell_borders(ax, *scores.shape)
     ax.tick_params(colors=INK)
-    default = f"{TITLES[token_attention.method]}, layer {chosen}"
-    _axes.set_title(ax, default if title is None else title)
+    _axes.set_title(ax, layer_title(token_attention, chosen) if title is None else title)
+    if notes := score_notes(token_attention):
+        _axes.note_below(ax, notes)
     return ax
 
 

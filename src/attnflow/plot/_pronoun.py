@@ -15,7 +15,7 @@ from attnflow.errors import InputError
 from attnflow.plot import _axes
 from attnflow.plot import _names as names
 from attnflow.plot._checks import check_title, query_index
-from attnflow.plot._labels import score_label
+from attnflow.plot._labels import layer_label, layer_names, score_label
 from attnflow.plot._palette import GREY, INK, PAIR, PALE, TITLES
 from attnflow.types import TokenAttention
 
@@ -57,7 +57,7 @@ def pronoun(
 
     The bars at the left are the probabilities of two pronouns at that position, as shares of their
     sum, with the probabilities themselves below. Each method has a panel with the two scores of
-    each layer, joined by a line.
+    each layer, joined by a line. A star marks saturated layers and a dagger flat ones.
 
     Parameters
     ----------
@@ -101,7 +101,11 @@ def pronoun(
     bars, *panels = _axes.panels(ax, len(widths), (width, height), widths)
     _draw_bars(bars, shown)
     for place, (one, panel, scores) in enumerate(zip(token_attention, panels, pairs, strict=True)):
-        _draw_scores(panel, one, scores, labelled=not place)
+        layers = layer_names(one, query_index(one, query))
+        _draw_scores(panel, one, scores, layers)
+        label = layer_label(layers)
+        if not place or label != layer_label(()):  # a label that explains a mark stays
+            _ = panel.set_ylabel(label, fontsize=_axes.font_size("small"))
     handles = [_handle(place) for place in (0, 1)]
     _axes.legend(panels[-1], handles, labels, handletextpad=0.2)
     if title is not None:
@@ -213,10 +217,9 @@ def _draw_bars(ax: Axes, probabilities: dict[str, float]) -> None:
 
 
 def _draw_scores(
-    ax: Axes, token_attention: TokenAttention, scores: NDArray[np.float64], *, labelled: bool
+    ax: Axes, token_attention: TokenAttention, scores: NDArray[np.float64], layers: Sequence[str]
 ) -> None:
     """Draw two markers for each layer, joined by a line in the colour of the larger."""
-    layers = sorted(token_attention.layers)
     rows = np.arange(len(layers))
     finite = np.where(np.isfinite(scores), scores, np.nan)
     first, second = finite
@@ -228,9 +231,8 @@ def _draw_scores(
     top = float(np.nanmax(finite, initial=0.0)) or 1.0
     _ = ax.set_xlim(-0.05 * top, 1.08 * top)
     _ = ax.set_ylim(-0.6, len(layers) - 0.4)
-    _axes.label_layers(ax, [str(layer) for layer in layers])
+    _axes.label_layers(ax, layers)
     small = _axes.font_size("small")
-    _ = ax.set_ylabel("layer" if labelled else "", fontsize=small)
     _ = ax.set_xlabel(score_label(token_attention), fontsize=small)
     ax.locator_params(axis="x", nbins=4)
     ax.tick_params(labelsize=small, colors=INK)

@@ -6,11 +6,12 @@ from html import escape
 
 import numpy as np
 
-from attnflow._internal.display import position_name, token_names
+from attnflow._internal.display import token_names
 from attnflow._internal.scale import largest_other
 from attnflow.plot._checks import query_index
-from attnflow.plot._palette import TITLES, colour_of, hex_colour, ink_on, tint
-from attnflow.plot._scale import is_segmented, own_column
+from attnflow.plot._labels import layer_title, query_name, score_notes
+from attnflow.plot._palette import colour_of, hex_colour, ink_on, tint
+from attnflow.plot._scale import own_column
 from attnflow.types import TokenAttention
 
 _RESET = "\x1b[0m"
@@ -92,7 +93,8 @@ def text(
     """Return the tokens with background colours that show the scores of one position.
 
     White is 0. The full colour is the largest score but for what the query has of itself and for
-    attention sinks, as in `heatmap`; these have it too. Notebooks show the result; `to_html` and
+    attention sinks, as in `heatmap`; these have it too, and the caption says from which score on.
+    It also says what was taken out of the scores. Notebooks show the result; `to_html` and
     `to_terminal` return it as text. Needs no matplotlib.
 
     Parameters
@@ -110,24 +112,26 @@ def text(
     >>> from attnflow import plot
     >>> t = af.TokenAttention([[[0.2, 0.8]]], ["the", "key"], [6], [1], "rollout")
     >>> print(plot.text(t).to_terminal(colour=False))
-    Attention rollout, layer 6, from 1 key
+    Attention rollout, layer 6, from 1 key, full colour from 0.2
     the[0.20] key[0.80]
     """
     place = query_index(token_attention, query)
     position = token_attention.queries[place]
     chosen = max(token_attention.layers) if layer is None else layer
     scores = token_attention.row(chosen, position)
-    # Names of segments, or of nodes of another layer, are not those of positions.
-    named = token_attention.settings.get("onto", 0) == 0 and not is_segmented(token_attention)
-    where = position_name(position, token_names(token_attention.tokens) if named else ())
-    flat = token_attention.flat[token_attention.layers.index(chosen), place]
-    caption = f"{TITLES[token_attention.method]}, layer {chosen}, from {where}"
+    top = largest_other(scores[None], own_column(token_attention, position))
+    caption = [
+        layer_title(token_attention, chosen, position),
+        f"from {query_name(token_attention, position)}",
+        *score_notes(token_attention),
+        *([f"full colour from {top:.2g}"] if scores.max() > top else []),
+    ]
     return ColouredText(
         token_attention.tokens,
         tuple(scores.tolist()),
         colour_of(token_attention.method),
-        f"{caption}, flat" if flat else caption,
-        vmax=largest_other(scores[None], own_column(token_attention, position)),
+        ", ".join(caption),
+        vmax=top,
     )
 
 

@@ -122,7 +122,8 @@ class Importance(StoredRecord):
     def to_frame(self) -> Any:
         """Return the values as a pandas DataFrame, one row for each token; needs pandas.
 
-        Columns are `position`, `token` and `score`.
+        Columns are `position`, `token` and `score`. Tokens are those of the tokenizer, as in
+        `TokenAttention.to_frame`.
 
         >>> print(Importance([0.25, 0.5], ["the", "key"], "blank_out").to_frame())
            position token  score

@@ -182,7 +182,8 @@ class TokenAttention(StoredRecord):
         -----
         Rows keep their sums. A sum of flows is at least the flow to the set of tokens, since flows
         to two tokens may use the same edges. So flow favours words of many tokens; divide by their
-        number, or compare words of equal numbers of tokens.
+        number, or compare words of equal numbers of tokens. `flat` is False as soon as a word has
+        several tokens, because its score is not that of the others: see `flat` of the tokens.
 
         Examples
         --------
@@ -254,7 +255,8 @@ class TokenAttention(StoredRecord):
         """Return the scores as a pandas DataFrame, one row for each score.
 
         Columns are `layer`, `query`, `position`, `token` and `score`. `query` and `position` are
-        numbers, because several tokens may have one name. Needs pandas.
+        numbers, because several tokens may have one name. Tokens are those of the tokenizer, such
+        as "Ġkey" or "##s"; figures and tables for people show "key" and "s". Needs pandas.
 
         >>> t = TokenAttention([[[0.25, 0.75]]], ["the", "key"], [6], [0], "rollout")
         >>> print(t.to_frame())

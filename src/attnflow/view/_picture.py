@@ -128,20 +128,13 @@ def _grids(scores: Sequence[TokenAttention], found: Content, caption: str, grid:
     blank = np.ones((grid.rows, grid.columns))
     for place, (one, ax) in enumerate(zip(scores, axes, strict=True)):
         layer = found.layer if found.layer in one.layers else max(one.layers)
-        title = f"{plot.TITLES[one.method]}, layer {layer}{_mark(one, layer, found.query)}"
+        title = plot.layer_title(one, layer, found.query)
         if place == len(scores) // 2:
             title = f"{caption}\n{title}"
         settings: Any = {"query": found.query, "layer": layer, "title": title, "ax": ax}
-        _ = plot.image(one, blank, **settings, smooth=False, opacity=1.0)
+        _ = plot.image(one, blank, **settings, smooth=False, opacity=1.0, colorbar=False)
+        _ = ax.set_xlabel("")  # the caption says for all what was taken out
     return figure
-
-
-def _mark(scores: TokenAttention, layer: int, query: int) -> str:
-    """Return whether flow is saturated or flat there; heat maps say it at their layers."""
-    place = scores.layers.index(layer)
-    if scores.saturated[place]:
-        return " (saturated)"
-    return " (flat)" if scores.flat[place, scores.queries.index(query)] else ""
 
 
 def _panels(count: int, columns: int, size: tuple[float, float]) -> tuple[Figure, list[Any]]:

@@ -5,12 +5,17 @@ from typing import Any
 import numpy as np
 import pytest
 from matplotlib import pyplot as plt
+from matplotlib.figure import Figure
 
 import attnflow as af
 from attnflow import models, paper
+from attnflow import plot as typed_plot
 from attnflow.importance import Prediction
 from attnflow.paper.results import _figures
 from attnflow.paper.results._figures import SENTENCES
+
+# Of many kinds of artists that matplotlib's types do not tell apart.
+plot: Any = typed_plot
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +43,21 @@ def test_figure_1_shows_the_first_sentence_by_three_methods(shipped: models.Load
     layer, i, j = np.unravel_index(raw.argmax(), raw.shape)
     assert (float(i), layer + 1.0, float(j), float(layer)) in ends
     assert figure.predictions[0].startswith("The key to the cabinets <?>: singular 0.9")
+
+
+def test_figure_1_has_a_scale_of_widths_in_each_layer(shipped: models.Loaded) -> None:
+    methods = (af.raw, af.rollout, af.flow)
+    attention = _attention(shipped, 0)
+    panels = _panels(paper.figure_1(shipped.model, shipped.tokenizer))
+    for ax, method in zip(panels, methods, strict=True):
+        drawn = ax.collections[0]
+        by_layer, one = (
+            plot.graph(method(attention), scale=scale, ax=Figure().subplots()).collections[0]
+            for scale in ("layer", "figure")
+        )
+        lines = [np.array(each.get_segments()) for each in (drawn, by_layer, one)]
+        assert np.array_equal(lines[0], lines[1])
+        assert not np.array_equal(lines[0], lines[2])
 
 
 def test_figure_2_is_raw_attention_of_cls(shipped: models.Loaded) -> None:

@@ -13,7 +13,12 @@ from attnflow.errors import UnsupportedModelError
 from attnflow.importance import predict
 from attnflow.methods import flow, raw, rollout
 from attnflow.models import attend
-from attnflow.paper.results._pronouns import FIGURE_4, PronounSentence, resolve
+from attnflow.paper.results._pronouns import (
+    FIGURE_4,
+    PronounResolution,
+    PronounSentence,
+    resolve,
+)
 from attnflow.types import Attention
 
 if TYPE_CHECKING:
@@ -51,10 +56,16 @@ SENTENCES = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PaperFigure:
-    """A figure of the paper, and a line of text about each prediction of the model."""
+    """A figure of the paper, and a line of text about each prediction of the model.
+
+    Of Figure 4, `without` are the words taken out of its scores as attention sinks, and
+    `receptive_field` says whether rollout and flow are corrected for the receptive field.
+    """
 
     figure: Figure
     predictions: tuple[str, ...]
+    without: tuple[str, ...] = ()
+    receptive_field: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -122,6 +133,7 @@ def figure_4(
     sentences: Sequence[PronounSentence] = FIGURE_4,
     *,
     sinks: Sinks = "remove",
+    receptive_field: bool | None = None,
 ) -> PaperFigure:
     """Return Figure 4: the attention at the position of a pronoun, and the predicted pronoun.
 
@@ -131,31 +143,42 @@ def figure_4(
         A masked language model or a decoder, see `resolve`.
     sentences
         By default the paper's two. The title of each row is the input of the model.
-    sinks
-        As for `resolve`; the title and the line about the prediction name what is taken out.
+    sinks, receptive_field
+        As for `resolve`. The title and the line about the prediction name what is taken out, and
+        say whether scores are corrected.
     """
     plot.require_matplotlib()
-    resolved = [resolve(model, tokenizer, sentence, sinks=sinks) for sentence in sentences]
+    settings: Any = {"sinks": sinks, "receptive_field": receptive_field}
+    resolved = [resolve(model, tokenizer, sentence, **settings) for sentence in sentences]
     n_layers = len(resolved[0].scores[0].layers)
     height = min(_PRONOUN_FRAME + _PRONOUN_LAYER * n_layers, _PRONOUN_MAX)
     figure = _new_figure(_PRONOUN_WIDTH, len(resolved) * height)
     subfigures = figure.subfigures(len(resolved), 1, squeeze=False)[:, 0]
     predictions: list[str] = []
     for item, subfigure in zip(resolved, subfigures, strict=True):
-        left_out = f" (without {', '.join(item.without)})" if item.without else ""
         widths = plot.pronoun_widths(len(item.scores))
         axes = subfigure.subplots(1, len(widths), width_ratios=widths)
         _ = plot.pronoun(
             *item.scores,
             candidates=item.candidates,
             probabilities=item.probabilities,
-            title=f"{item.text}{left_out}",
+            title=_described(item),
             ax=list(axes),
         )
         pronouns = ", ".join(f"{name} {p:.3g}" for name, p in item.probabilities.items())
         best = f"most probable: {token_names([item.best])[0]!r} {item.best_probability:.3g}"
-        predictions.append(f"{item.text}{left_out}: {pronouns}; {best}")
-    return PaperFigure(figure, tuple(predictions))
+        predictions.append(f"{_described(item)}: {pronouns}; {best}")
+    without = tuple(dict.fromkeys(word for item in resolved for word in item.without))
+    corrected = any(item.receptive_field for item in resolved)
+    return PaperFigure(figure, tuple(predictions), without, corrected)
+
+
+def _described(item: PronounResolution) -> str:
+    """Return the input of the model, and how the scores of its words were made."""
+    made = [f"without {', '.join(item.without)}"] if item.without else []
+    if item.receptive_field:
+        made.append("corrected for the receptive field")
+    return f"{item.text} ({', '.join(made)})" if made else item.text
 
 
 def _panel(model: nn.Module, tokenizer: Any, sentence: FigureSentence) -> _Panel:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from attnflow._internal import checks
 from attnflow._internal.sinks import Sinks, sinks_to_remove
 from attnflow._internal.words import align, group_tokens
 from attnflow.errors import InputError, UnsupportedModelError
@@ -77,10 +78,11 @@ class PronounResolution:
     best, best_probability
         The most probable token.
     causal
-        Whether the model predicts the pronoun as the next word. Rollout and flow are then
-        corrected for the receptive field.
+        Whether the model predicts the pronoun as the next word.
     without
         Words that are taken out of the scores as attention sinks.
+    receptive_field
+        Whether rollout and flow are corrected for the receptive field.
     """
 
     text: str
@@ -91,10 +93,16 @@ class PronounResolution:
     best_probability: float
     causal: bool
     without: tuple[str, ...] = ()
+    receptive_field: bool = False
 
 
 def resolve(
-    model: nn.Module, tokenizer: Any, sentence: PronounSentence, *, sinks: Sinks = "keep"
+    model: nn.Module,
+    tokenizer: Any,
+    sentence: PronounSentence,
+    *,
+    sinks: Sinks = "keep",
+    receptive_field: bool | None = None,
 ) -> PronounResolution:
     """Return what a language model attends to at the position of a pronoun, and its prediction.
 
@@ -107,12 +115,15 @@ def resolve(
         The sentence.
     sinks
         "remove" takes attention sinks out of the scores; a candidate is never taken out.
+    receptive_field
+        Whether rollout and flow are corrected for the receptive field, see `rollout`. By default
+        those of a decoder are, as the paper proposes: more of its positions attend to early words.
+        Raw attention is unchanged.
 
     Notes
     -----
     Two forward passes, and the flow of one query. The score of a candidate is the sum over its
-    tokens. In a decoder more positions attend to early words, so rollout and flow are divided by
-    those of uniform attention, as the paper proposes; raw attention is unchanged.
+    tokens.
 
     Examples
     --------
@@ -130,7 +141,10 @@ def resolve(
     if position is None:
         raise unsupported(model)
     causal = attention.causal and not masked
-    scores = word_scores(attention, position, receptive_field=causal)
+    corrected = (
+        causal if receptive_field is None else checks.as_bool(receptive_field, "receptive_field")
+    )
+    scores = word_scores(attention, position, receptive_field=corrected)
     words = scores[0].tokens
     candidates = {word: word_positions(words, word, text) for word in sentence.candidates}
     kept = {place for places in candidates.values() for place in places}
@@ -138,7 +152,7 @@ def resolve(
     found = sinks_to_remove(attention.sinks, attention.n_tokens, sinks)
     removed = [token for token in found if pieces[token] not in kept]
     if removed:
-        scores = word_scores(attention, position, receptive_field=causal, without=removed)
+        scores = word_scores(attention, position, receptive_field=corrected, without=removed)
     return PronounResolution(
         text=text,
         scores=scores,
@@ -148,6 +162,7 @@ def resolve(
         best_probability=prediction.probabilities[prediction.label],
         causal=causal,
         without=tuple(dict.fromkeys(words[pieces[token]] for token in removed)),
+        receptive_field=corrected,
     )
 
 
