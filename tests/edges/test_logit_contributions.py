@@ -18,6 +18,7 @@ from edge_models import (
     randomized,
 )
 from small_models import DECODERS
+from small_tokenizers import tokenizer_for
 
 import attnflow as af
 from attnflow.edges import BlockLayout
@@ -145,3 +146,20 @@ def test_half_precision_gives_the_same_but_for_rounding():
 def test_a_target_against_itself_is_an_error():
     with pytest.raises(af.InputError, match="against: expected another class than the target"):
         _ = one(logit_contributions, "verb-number", target="plural", against=1)
+
+
+def test_a_spelling_stays_that_of_the_unchanged_pass():
+    # Without the stream, of which only a bias is left, the other spelling is likelier.
+    model, tokenizer = new_model("gpt2"), tokenizer_for("gpt2")
+    with torch.no_grad():
+        logits = model(tokenizer("the cat", return_tensors="pt").input_ids).logits[0, -1]
+    spellings = tokenizer.convert_tokens_to_ids(["s", "Ġs"])
+    less, more = sorted(spellings, key=lambda number: float(logits[number]))
+    bias = torch.zeros_like(logits)
+    bias[less] = (logits[more] - logits[less]) / 2
+    _ = model.lm_head.register_forward_hook(lambda _m, _a, found: found + bias)
+    found = logit_contributions(model, tokenizer, "the cat", target=5, against="s")
+    assert found.settings["against"] == more
+    rest = sum(found.settings["feed_forward"]) + found.settings["bias"]
+    expected = float(logits[5] - logits[more])
+    assert found.values.sum() + rest == pytest.approx(expected, abs=1e-4)

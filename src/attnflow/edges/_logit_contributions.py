@@ -19,7 +19,7 @@ from attnflow.edges._consistency import tolerance_for
 from attnflow.edges._inputs import BlockSettings, one_or_all
 from attnflow.edges._layer_norm import deviation, is_standard, linear_part_transposed, offset
 from attnflow.edges._layout import BlockLayout, blocks_of, layout_of
-from attnflow.edges._target import TargetSettings, target_logit, target_scorer
+from attnflow.edges._target import TargetSettings, check_single, target_logit, target_scorer
 from attnflow.errors import UnsupportedModelError
 from attnflow.models.capture import Sizes
 from attnflow.models.inputs import Inputs, ModelInput, Several, Single, name_example, takes_pipeline
@@ -95,6 +95,7 @@ def logit_contributions(
     >>> bool(np.isclose(found.values.sum() + rest, found.settings["score"]))
     True
     """
+    check_single(target, against)
 
     def compute(model: nn.Module, inputs: Inputs) -> Importance:
         chosen = layout_of(model, layout)
@@ -171,7 +172,7 @@ def _read_head(model: nn.Module, scorer: Scorer, norm: nn.Module, against: OneTa
         )
     fixed = dataclasses.replace(scorer, targets=(settings["target"],))
     with evaluation(model, gradients=False):
-        constant = float(_score(fixed, norm, set_zero, against)[0])
+        constant = float(_score(fixed, norm, set_zero, settings.get("against"))[0])
     weight, position = _read_position(model, slope[0].double())
     stream, output = (tensors[-1].detach()[0, position].double() for tensors in (streams, leaves))
     parts = weight * output
