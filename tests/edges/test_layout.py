@@ -193,10 +193,21 @@ def test_a_wrong_layout_is_an_error(wrong: str, method: str):
         _ = METHODS[method](randomized(model), None, IDS, layout=layout)
 
 
-def test_a_wrong_value_projection_is_an_error_for_effective_attention():
-    model, layout, message = WRONG["value"]
+@pytest.mark.parametrize("changed", [{"value": "mix.k"}, {"output": "mix.q"}])
+def test_a_wrong_projection_is_an_error_for_effective_attention(changed: Any):
+    layout = dataclasses.replace(NORM_FIRST, **changed)
+    message = f"the input of {layout.output} is not .* times the output of {layout.value}"
     with pytest.raises(af.UnsupportedModelError, match=message):
-        _ = effective(randomized(model), None, IDS, layout=layout)
+        _ = effective(randomized(OwnModel()), None, IDS, layout=layout)
+
+
+def test_a_projection_that_is_not_called_is_an_error_for_effective_attention():
+    model = randomized(OwnModel())
+    for step in model.steps:
+        step.unused = torch.nn.Linear(16, 8)
+    layout = dataclasses.replace(NORM_FIRST, value="unused")
+    with pytest.raises(af.UnsupportedModelError, match="not every attention has a value"):
+        _ = effective(model, None, IDS, layout=layout)
 
 
 @pytest.mark.parametrize("factor", [1, 1e4])

@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from attnflow.edges._blocks import Block, Execution
-from attnflow.edges._calls import check_one, first_tensor, values_of, wide
+from attnflow.edges._calls import check_one, first_tensor, reject_pairs, values_of, wide
 from attnflow.edges._consistency import inconsistency, tolerance_for
 from attnflow.edges._layout import BlockLayout, blocks_of
 from attnflow.errors import UnsupportedModelError
@@ -33,11 +33,7 @@ def capture_blocks(
 
     Blocks hold all weights of a layer: `receive` keeps only what it needs of them.
     """
-    if inputs.targets is not None:
-        raise UnsupportedModelError(
-            f"{type(model).__name__} is an encoder-decoder. Use attnflow.edges.attention, "
-            "effective or gradient, or pass its encoder alone"
-        )
+    reject_pairs(model, inputs)
     recorder = _Recorder(model, layout, receive)
     with evaluation_mode(model), _hooks(recorder):  # locked: hooks see one pass
         _ = capture_attention(model, inputs.forward, recorder.attention)

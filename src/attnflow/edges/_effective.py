@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack, overload
 
@@ -9,13 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnflow._internal import checks
-from attnflow.edges._blocks import Block
-from attnflow.edges._calls import check_one, values_of, wide
-from attnflow.edges._capture import capture_blocks
 from attnflow.edges._graph import RoleMatrix, clip, graph_of_roles, normalize
 from attnflow.edges._inputs import BlockSettings, one_or_all
 from attnflow.edges._layout import BlockLayout, known_layout, layout_of
-from attnflow.models.capture import Call, Role, Sizes, capture_attention, not_finite
+from attnflow.edges._values import WeightsAndValues, capture_values
+from attnflow.models.capture import Role, Sizes, not_finite
 from attnflow.models.inputs import Inputs, ModelInput, Several, Single, takes_pipeline
 from attnflow.types import AttentionGraph
 
@@ -101,7 +100,7 @@ def effective(
 
     def compute(model: nn.Module, inputs: Inputs) -> AttentionGraph:
         chosen = known_layout(model) if layout is None else layout_of(model, layout)
-        found = _capture(model, inputs, chosen)
+        found = capture_values(model, inputs, chosen, functools.partial(_means, model))
         equal = all(np.abs(item.effective - item.attention).max() < _SAME for item in found)
         matrices, clipped = clip([item.effective for item in found])
         rows = [
@@ -122,25 +121,8 @@ def _memory(sizes: Sizes) -> float:
     return sizes.returned + 10 * sizes.weights + 4 * sizes.graph
 
 
-def _capture(model: nn.Module, inputs: Inputs, layout: BlockLayout | None) -> list[_HeadMean]:
-    """Return the mean over heads of attention and of effective attention, for each call."""
-    if layout is not None and layout.value:
-
-        def means(block: Block) -> _HeadMean:
-            return _means(model, "self", block.weights, block.values)
-
-        return capture_blocks(model, inputs, layout, means)
-    found: list[_HeadMean] = []
-
-    def receive(call: Call) -> None:
-        check_one(model, call)
-        found.append(_means(model, call.role, wide(call.weights())[0], values_of(model, call)))
-
-    _ = capture_attention(model, inputs.forward, receive)
-    return found
-
-
-def _means(model: nn.Module, role: Role, weights: Tensor, values: Tensor) -> _HeadMean:
+def _means(model: nn.Module, captured: WeightsAndValues) -> _HeadMean:
+    role, weights, values = captured
     if not (weights.isfinite().all() and values.isfinite().all()):
         raise not_finite(model)
     both = weights.double(), effective_weights(weights, values)
