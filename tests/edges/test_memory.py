@@ -9,7 +9,7 @@ from own_models import NORM_FIRST, OwnModel
 from peak_memory import peak_bytes
 
 import attnflow as af
-from attnflow.edges import _blocks, _effective
+from attnflow.edges import _blocks, _effective_weights
 from attnflow.models.capture import Call, _memory, capture_attention, sizes_of
 from attnflow.models.inputs import prepare
 
@@ -149,7 +149,7 @@ def test_estimates_are_close_to_what_is_allocated(
 ):
     # The chunks of these have a fixed size, which counts for short inputs only.
     monkeypatch.setattr(_blocks, "MAX_ELEMENTS", 2**14)
-    monkeypatch.setattr(_effective, "_MAX_ELEMENTS", 2**14)
+    monkeypatch.setattr(_effective_weights, "_MAX_ELEMENTS", 2**14)
     model, inputs = _model(family), {"input_ids": torch.arange(240)[None] % 25 + 3}
     _limit(monkeypatch, 0)
     with pytest.raises(af.InputError, match="needs about"):

@@ -29,6 +29,7 @@ class WeightsAndValues(NamedTuple):
     role: Role
     weights: Tensor  # (head, query, key)
     values: Tensor  # (head or group of heads, key, width)
+    visible: Tensor | None  # bool (query, key), as `Call.visible`
 
 
 def capture_values(
@@ -58,7 +59,7 @@ def capture_values(
     def passed(call: Call) -> None:
         check_one(model, call)
         values = values_of(model, call)
-        append(WeightsAndValues(call.role, wide(call.weights())[0], values))
+        append(WeightsAndValues(call.role, wide(call.weights())[0], values, call.visible()))
 
     _ = capture_attention(model, inputs.forward, passed)
     return found
@@ -76,6 +77,7 @@ class _Projected:
         self._model, self._layout, self._receive = model, layout, receive
         self._tolerance = tolerance_for(model)
         self._weights, self._values, self._products = (deque["Tensor"]() for _ in range(3))
+        self._visible = deque["Tensor | None"]()  # of the weights
         self._done = 0
 
     @contextlib.contextmanager
@@ -105,6 +107,7 @@ class _Projected:
     def attention(self, call: Call) -> None:
         """Store the weights of an attention."""
         check_one(self._model, call)
+        self._visible.append(call.visible())
         self._add(self._weights, call.weights())
 
     def check_complete(self) -> None:
@@ -135,7 +138,7 @@ class _Projected:
                 f"the input of {self._layout.output} is not the attention weights times the output "
                 f"of {self._layout.value}"
             )
-        self._receive(WeightsAndValues("self", weights, values))
+        self._receive(WeightsAndValues("self", weights, values, self._visible.popleft()))
         self._done += 1
 
     def _mismatch(self, problem: str) -> UnsupportedModelError:
