@@ -9,6 +9,7 @@ from attnflow.edges._alti import alti
 from attnflow.edges._attention import attention
 from attnflow.edges._choose import EDGES, Edges, check_edges, edge_graph
 from attnflow.edges._effective import effective
+from attnflow.edges._effective_heads import effective_heads
 from attnflow.edges._gradient import gradient
 from attnflow.edges._layout import BlockLayout
 from attnflow.edges._logit_contributions import logit_contributions
@@ -17,5 +18,5 @@ from attnflow.edges._value_zeroing import value_zeroing
 
 __all__ = [
     "EDGES", "BlockLayout", "Edges", "alti", "attention", "check_edges", "edge_graph", "effective",
-    "gradient", "logit_contributions", "norms", "value_zeroing",
+    "effective_heads", "gradient", "logit_contributions", "norms", "value_zeroing",
 ]  # fmt: skip

@@ -63,7 +63,8 @@ def effective(
     nothing. Effective attention is the rest: `A U Uᵀ`, where the columns of U are an orthonormal
     basis of the columns of V. `A U Uᵀ V = A V`, so every layer has the same output. If a mask hides
     positions, as in a causal model or in a sliding window, V are the values that a query sees, so
-    that it takes nothing from the others.
+    that it takes nothing from the others. V are the values themselves, not their products with the
+    output projection of the head: both have the same null space if that projection has full rank.
 
     Parameters
     ----------
@@ -80,10 +81,12 @@ def effective(
     -----
     A text with no more tokens than a head has dimensions has values without a left null space, in
     general, and then effective attention *is* attention; the settings record `equals_attention`.
-    The mean over heads may have negative entries. They are set to zero and rows are renormalized;
-    the settings record `clipped`, the share of negative entries in the absolute sum of all. Costs a
-    pass and a singular value decomposition for each head; with a mask, a Cholesky factorization for
-    each head and query.
+    The mean over heads may have negative entries. They are set to zero and rows are renormalized,
+    after which the output of a layer is no longer exactly the same. The settings record how much
+    was changed: `clipped`, the share of negative entries in the absolute sum of all. For heads
+    apart, see `effective_heads`. Where a model does not tell its mask, as MPNet, a key that no head
+    attends to counts as hidden. Costs a pass and a singular value decomposition for each head; with
+    a mask, a Cholesky factorization for each head and query.
     Brunner et al. (2020), https://doi.org/10.48550/arXiv.1908.04211
 
     Examples
