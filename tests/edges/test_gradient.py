@@ -88,7 +88,9 @@ def test_against_explains_the_difference_of_two_logits(family: str):
         np.testing.assert_allclose(mine, relevance, rtol=1e-4, atol=1e-5)
     _, output = reference.run(family, inputs_for(family))
     score = float(reference.score(output, 1, 0).detach())
-    assert found.settings["score"] == pytest.approx(score, rel=1e-4)
+    assert found.settings["input_score"] == pytest.approx(score, rel=1e-4)
+    assert found.settings["score"] == "logit_difference"
+    assert one(gradient, family, target=1).settings["score"] == "logit"
     assert (found.settings["target"], found.settings["against"]) == (1, 0)
 
 

@@ -2,7 +2,8 @@
 
 import copy
 import dataclasses
-from typing import Any
+from collections.abc import Callable
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -26,7 +27,7 @@ from own_models import NORM_FIRST, NORM_LAST, FusedMix, Mix, OwnModel, PlainRoot
 from unknown_model import UnknownConfig, UnknownModel
 
 import attnflow as af
-from attnflow import paper
+from attnflow import edges, paper
 from attnflow.edges import BlockLayout, Edges
 from attnflow.edges._layout import LAYOUTS, known_layout
 from attnflow.errors import InputError, UnsupportedModelError
@@ -133,8 +134,9 @@ def test_fused_attention_needs_no_value_projection():
     fused, plain = (randomized(OwnModel(mix=mix)) for mix in (FusedMix, Mix))
     without = dataclasses.replace(NORM_FIRST, value="")
     for method in (norms, alti, effective, value_zeroing):
-        found = method(fused, None, IDS, layout=without)
-        assert_close(found, method(plain, None, IDS, layout=NORM_FIRST))
+        [found] = method(fused, None, IDS, layout=without)
+        [expected] = method(plain, None, IDS, layout=NORM_FIRST)
+        assert_close(found.layers, expected.layers)
     found = value_zeroing(fused, None, IDS, layout=NORM_FIRST)
     assert_close(found, value_zeroing(plain, None, IDS, layout=NORM_FIRST))
 
@@ -285,6 +287,31 @@ def test_a_layout_of_another_type_is_an_input_error(method: str, layout: Any):
         _ = one(METHODS[method], "gpt2", layout=layout)
 
 
+@pytest.mark.parametrize("name", edges.EDGES)
+def test_a_layout_of_another_type_is_an_error_for_every_choice_of_edges(name: Edges):
+    shipped, wrong = paper.load(), cast("Any", {"attention": "attn"})
+    given = shipped.model, shipped.tokenizer
+    text, plan = "the key", EvaluationPlan(edges=(name,), methods=("rollout",))
+    calls: list[Callable[[], Any]] = [
+        lambda: edges.edge_graph(*given, text, name, layout=wrong),
+        lambda: explain(*given, text, edges=name, layout=wrong),
+        lambda: measure(*given, [text], plan, layout=wrong),
+    ]
+    for call in calls:
+        with pytest.raises(af.InputError, match="layout: expected a BlockLayout or None"):
+            call()
+
+
+@pytest.mark.parametrize("name", [*OF_BLOCKS, "effective"])
+def test_a_result_can_be_computed_again_with_the_layout_in_its_settings(name: str):
+    model = randomized(OwnModel())
+    [found] = METHODS[name](model, None, IDS, layout=NORM_FIRST)
+    layout = BlockLayout(**found.settings["layout"])
+    assert layout == NORM_FIRST
+    assert_close(METHODS[name](model, None, IDS, layout=layout), [found])
+    assert "layout" not in one(METHODS[name], "gpt2").settings
+
+
 def _renamed_model() -> tuple[Any, Any]:
     """The shipped model with a model type that is not in the table."""
     shipped = paper.load()
@@ -299,23 +326,28 @@ def test_explain_and_measure_take_a_layout(name: Edges):
     layout: Any = LAYOUTS["attnflow-verb-number"]
     shipped, text = paper.load(), "the key to the cabinets"
     expected = explain(shipped.model, tokenizer, text, edges=name)
-    assert_close(explain(model, tokenizer, text, edges=name, layout=layout).scores, expected.scores)
+    found = explain(model, tokenizer, text, edges=name, layout=layout)
+    assert [*found.scores] == [*expected.scores]
+    for method, scores in expected.scores.items():
+        assert_close(found.scores[method].scores, scores.scores)
     plan = EvaluationPlan(edges=(name,), methods=("rollout",))
     with pytest.raises(UnsupportedModelError, match=r"layout=attnflow.edges.BlockLayout\("):
         _ = measure(model, tokenizer, [text], plan, fail_fast=True)
-    found = measure(model, tokenizer, [text], plan, layout=layout, fail_fast=True)
+    measured = measure(model, tokenizer, [text], plan, layout=layout, fail_fast=True)
     assert_close(
-        found.texts[0].values, measure(shipped.model, tokenizer, [text], plan).texts[0].values
+        measured.texts[0].values, measure(shipped.model, tokenizer, [text], plan).texts[0].values
     )
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"attention": 3}, "attention: expected the name of a part of a block, .* got 3"),
-        ({"output": None}, "output: expected the name of a part of a block, .* got None"),
-        ({"norm": ""}, "norm: expected the name of a part of a block, .* got ''"),
-        ({"value": None}, "value: expected the name of a part of a block, .* got None"),
+        ({"attention": 3}, "BlockLayout: attention must be the name of a module .* block, .* 3"),
+        ({"output": None}, r"output must be .*, as block\.named_modules\(\) prints it, got None"),
+        ({"norm": ""}, "norm must be the name of a module inside a block, .* got ''"),
+        ({"value": None}, "value must be the name of a module .*, or empty, got None"),
+        ({"scale": 1}, r"scale must be the name of a parameter .* block\.named_parameters\(\)"),
+        ({"final_norm": 1}, "final_norm must be .* inside the one that contains the blocks, .* 1"),
         ({"norm_first": []}, r"norm_first must be a bool, got \[\]"),
     ],
 )

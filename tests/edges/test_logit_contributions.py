@@ -60,7 +60,7 @@ def test_values_are_those_of_the_literal_formula_and_sum_to_the_logit(family: st
     assert len(settings["feed_forward"]) == 3
     rest = sum(settings["feed_forward"]) + settings["bias"]
     assert found.values.sum() + rest == pytest.approx(logit, rel=1e-4, abs=1e-4)
-    assert settings["score"] == pytest.approx(logit, rel=1e-4, abs=1e-4)
+    assert settings["input_score"] == pytest.approx(logit, rel=1e-4, abs=1e-4)
     assert settings["signed"] is True
     assert found.method == "logit_contributions"
 
@@ -70,8 +70,8 @@ def test_the_difference_of_two_logits_is_the_difference_of_their_contributions(f
     first, second = (one(logit_contributions, family, target=t) for t in (1, 0))
     found = one(logit_contributions, family, target=1, against=0)
     np.testing.assert_allclose(found.values, first.values - second.values, rtol=0, atol=1e-4)
-    score = first.settings["score"] - second.settings["score"]
-    assert found.settings["score"] == pytest.approx(score, abs=1e-4)
+    score = first.settings["input_score"] - second.settings["input_score"]
+    assert found.settings["input_score"] == pytest.approx(score, abs=1e-4)
     rest = sum(found.settings["feed_forward"]) + found.settings["bias"]
     assert found.values.sum() + rest == pytest.approx(score, abs=1e-4)
 

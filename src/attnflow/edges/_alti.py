@@ -12,7 +12,7 @@ from attnflow.edges._capture import capture_blocks
 from attnflow.edges._graph import clip, graph, normalize
 from attnflow.edges._inputs import BlockSettings, one_or_all
 from attnflow.edges._layer_norm import deviation
-from attnflow.edges._layout import BlockLayout, layout_of
+from attnflow.edges._layout import BlockLayout, layout_of, layout_settings
 from attnflow.models.capture import Sizes
 from attnflow.models.inputs import Inputs, ModelInput, Several, Single, name_example, takes_pipeline
 from attnflow.types import AttentionGraph
@@ -69,7 +69,10 @@ def alti(
         found = capture_blocks(model, inputs, layout_of(model, layout), distances)
         layers, clipped = contributions(found)
         (tokens,), origin = name_example(model, inputs, 0, layers[0].shape[:1])
-        return graph(layers, tokens, origin, edges="alti", residual="measured", clipped=clipped)
+        return graph(
+            layers, tokens, origin, edges="alti", residual="measured", clipped=clipped,
+            **layout_settings(layout),
+        )  # fmt: skip
 
     return one_or_all(
         compute, model, tokenizer, text, truncate=truncate, name="alti", estimate=memory_of_alti

@@ -11,7 +11,7 @@ from attnflow._internal import checks
 from attnflow.edges._effective_weights import capture_effective
 from attnflow.edges._graph import RoleMatrix, clip, graph_of_roles, normalize
 from attnflow.edges._inputs import BlockSettings, one_or_all
-from attnflow.edges._layout import BlockLayout
+from attnflow.edges._layout import BlockLayout, layout_settings
 from attnflow.models.capture import Role, Sizes
 from attnflow.models.inputs import Inputs, ModelInput, Several, Single, takes_pipeline
 from attnflow.types import AttentionGraph
@@ -109,6 +109,7 @@ def effective(
         return graph_of_roles(
             model, inputs, rows, weight=1 - residual, identity=residual,
             edges="effective", residual=residual, clipped=clipped, equals_attention=equal,
+            **layout_settings(layout),
         )  # fmt: skip
 
     return one_or_all(

@@ -18,7 +18,7 @@ from attnflow.edges._capture import capture_blocks
 from attnflow.edges._consistency import tolerance_for
 from attnflow.edges._inputs import BlockSettings, one_or_all
 from attnflow.edges._layer_norm import deviation, is_standard, linear_part_transposed, offset
-from attnflow.edges._layout import BlockLayout, blocks_of, layout_of
+from attnflow.edges._layout import BlockLayout, blocks_of, layout_of, layout_settings
 from attnflow.edges._target import TargetSettings, check_single, target_logit, target_scorer
 from attnflow.errors import UnsupportedModelError
 from attnflow.models.capture import Sizes
@@ -74,7 +74,7 @@ def logit_contributions(
 
     Returns
     -------
-    Importance with signed values. Its settings record `score`, the logit or the difference,
+    Importance with signed values. Its settings record `input_score`, the logit or the difference,
     `feed_forward`, what the feed-forward part of each layer adds, and `bias`, what all biases add.
     Values, feed-forward parts and biases sum to the score.
 
@@ -92,7 +92,7 @@ def logit_contributions(
     >>> text = "the key to the cabinets"
     >>> found = edges.logit_contributions(shipped.model, shipped.tokenizer, text)
     >>> rest = sum(found.settings["feed_forward"]) + found.settings["bias"]
-    >>> bool(np.isclose(found.values.sum() + rest, found.settings["score"]))
+    >>> bool(np.isclose(found.values.sum() + rest, found.settings["input_score"]))
     True
     """
     check_single(target, against)
@@ -105,6 +105,7 @@ def logit_contributions(
         added = functools.partial(_added, head=head)
         values, settings = _contributions(model, capture_blocks(model, inputs, chosen, added), head)
         (tokens,), origin = name_example(model, inputs, 0, values.shape)
+        settings |= layout_settings(layout)
         return Importance(values, tokens, "logit_contributions", settings, origin)
 
     return one_or_all(
@@ -178,7 +179,7 @@ def _read_head(model: nn.Module, scorer: Scorer, norm: nn.Module, against: OneTa
     parts = weight * output
     size = float(parts.abs().sum()) + abs(constant)
     tolerance = tolerance_for(model).result
-    if abs(float(parts.sum()) + constant - settings["score"]) > tolerance * size:
+    if abs(float(parts.sum()) + constant - settings["input_score"]) > tolerance * size:
         raise _no_sum(model, "its head is not linear")
     if not is_standard(norm, stream, output, tolerance):
         raise _no_sum(model, f"its last norm, {type(norm).__name__}, is not LayerNorm or RMSNorm")
@@ -249,7 +250,7 @@ def _contributions(
         composed = layer @ composed
     feed_forward = [block.feed_forward for block in blocks]
     bias = head.bias + sum(block.bias for block in blocks)
-    score = head.settings["score"]
+    score = head.settings["input_score"]
     error = values.sum() + sum(feed_forward) + bias - score
     size = np.abs(values).sum() + np.abs(feed_forward).sum() + abs(bias)
     if abs(error) > tolerance_for(model).result * size:
@@ -257,5 +258,10 @@ def _contributions(
             f"the parts of the logit of {type(model).__name__} sum to {score + error:.4g}, "
             f"expected {score:.4g}: its blocks add something else to the residual stream"
         )
-    settings = {"feed_forward": feed_forward, "bias": bias, "clipped": clipped, "signed": True}
+    settings: dict[str, Any] = {
+        "feed_forward": feed_forward,
+        "bias": bias,
+        "clipped": clipped,
+        "signed": True,
+    }
     return values, {**head.settings, **settings}

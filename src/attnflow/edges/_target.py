@@ -56,7 +56,8 @@ def target_logit(
             )
         score = score - logits.values[0, other]
         settings |= {"against": other, "against_name": classes.name(other)}
-    return score, {**settings, "score": float(score.detach())}
+    kind = "logit" if against is None else "logit_difference"  # as importance names them
+    return score, {**settings, "score": kind, "input_score": float(score.detach())}
 
 
 def check_single(target: object, against: object) -> None:
