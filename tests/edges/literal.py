@@ -128,7 +128,11 @@ class Layer:
         """A part of y_i after the linear part of the norm and its real deviation."""
         if self.norm is None:
             return vector
-        deviation = np.sqrt(self.y[i].var() + self.norm.eps)
+        epsilon = np.finfo(np.float64).eps if self.norm.eps is None else self.norm.eps
+        if type(self.norm).__name__ in ("RMSNorm", "PlainRoot"):
+            deviation = np.sqrt((self.y[i] ** 2).mean() + epsilon)
+            return array(self.norm.weight) * vector / deviation
+        deviation = np.sqrt(self.y[i].var() + epsilon)
         return array(self.norm.weight) * (vector - vector.mean()) / deviation
 
 

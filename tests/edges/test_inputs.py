@@ -155,7 +155,7 @@ def test_of_two_spellings_the_likelier_is_explained_as_for_importance(method: st
                 -1, torch.tensor([chosen]), torch.full_like(logits[..., :1], 1e3)
             )
         )
-        given = {argument: "s", other: 5}
+        given: Any = {argument: "s", other: 5}
         found = METHODS[method](model, tokenizer_for("gpt2"), TEXT, **given)
         expected = af.importance.input_gradient(
             model, tokenizer_for("gpt2"), TEXT, score="logit_difference", **given

@@ -23,7 +23,16 @@ from edge_models import (
     randomized,
     value_zeroing,
 )
-from own_models import NORM_FIRST, NORM_LAST, FusedMix, Mix, OwnModel, PlainRoot
+from own_models import (
+    NORM_FIRST,
+    NORM_LAST,
+    ByNorm,
+    FusedMix,
+    Mix,
+    OwnModel,
+    PlainCentered,
+    PlainRoot,
+)
 from unknown_model import UnknownConfig, UnknownModel
 
 import attnflow as af
@@ -75,8 +84,11 @@ def _layers(model: Any) -> list[reference.Layer]:
         ({"in_place": True}, NORM_FIRST),
         ({"first": False}, NORM_LAST),
         ({"norm": torch.nn.RMSNorm}, NORM_FIRST),
+        ({"first": False, "norm": torch.nn.RMSNorm}, NORM_LAST),
+        ({"first": False, "norm": PlainRoot}, NORM_LAST),
+        ({"first": False, "norm": PlainCentered}, NORM_LAST),
     ],
-    ids=["norm first", "in place", "norm last", "RMS"],
+    ids=["norm first", "in place", "norm last", "RMS", "RMS last", "own RMS last", "own last"],
 )
 def test_a_model_of_ones_own_works_with_its_layout(settings: Any, layout: BlockLayout):
     model = randomized(OwnModel(**settings))
@@ -222,10 +234,21 @@ def test_a_wrong_layout_shows_in_a_large_residual_stream_too(factor: float):
         _ = norms(model, None, IDS, layout=layout)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_rms_norm_without_epsilon_has_that_of_pytorch(dtype: torch.dtype):
+    # The sum after attention is as small as the epsilon.
+    model = randomized(OwnModel(first=False, norm=torch.nn.RMSNorm)).to(dtype)
+    with torch.no_grad():
+        for parameter in (model.words.weight, *model.steps[0].mix.parameters()):
+            _ = parameter.mul_(1e-3)
+    [found] = norms(model, None, IDS, layout=NORM_LAST)
+    assert found.n_layers == 3
+
+
 def test_a_norm_that_is_neither_is_an_error():
-    model = randomized(OwnModel(first=False, norm=PlainRoot))
+    model = randomized(OwnModel(first=False, norm=ByNorm))
     for method in (norms, alti):
-        with pytest.raises(af.UnsupportedModelError, match="PlainRoot is not LayerNorm or RMSNorm"):
+        with pytest.raises(af.UnsupportedModelError, match="ByNorm is not LayerNorm or RMSNorm"):
             _ = method(model, None, IDS, layout=NORM_LAST)
 
 

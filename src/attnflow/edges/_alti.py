@@ -11,7 +11,6 @@ from attnflow.edges._blocks import Block
 from attnflow.edges._capture import capture_blocks
 from attnflow.edges._graph import clip, graph, normalize
 from attnflow.edges._inputs import BlockSettings, one_or_all
-from attnflow.edges._layer_norm import deviation
 from attnflow.edges._layout import BlockLayout, layout_of, layout_settings
 from attnflow.models.capture import Sizes
 from attnflow.models.inputs import Inputs, ModelInput, Several, Single, name_example, takes_pipeline
@@ -103,6 +102,6 @@ def distances(block: Block) -> NDArray[np.float64]:
         lengths = vectors.sub_(linear.total[rows]).abs_().sum(dim=-1, dtype=torch.float64)
         found[rows] = sizes[rows] - lengths.T
     if block.norm is not None:
-        found /= deviation(block.norm, block.total)[:, None]
+        found /= block.norm.deviation(block.total)[:, None]
     # Exactly zero where there is no vector, whatever rounding left of ‖y_i‖₁ − ‖y_i‖₁.
     return (found * block.sees()).cpu().numpy()

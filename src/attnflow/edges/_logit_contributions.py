@@ -17,7 +17,7 @@ from attnflow.edges._calls import first_tensor
 from attnflow.edges._capture import capture_blocks
 from attnflow.edges._consistency import tolerance_for
 from attnflow.edges._inputs import BlockSettings, one_or_all
-from attnflow.edges._layer_norm import deviation, is_standard, linear_part_transposed, offset
+from attnflow.edges._layer_norm import Norm
 from attnflow.edges._layout import BlockLayout, blocks_of, layout_of, layout_settings
 from attnflow.edges._target import TargetSettings, check_single, target_logit, target_scorer
 from attnflow.errors import UnsupportedModelError
@@ -185,10 +185,11 @@ def _read_head(model: nn.Module, scorer: Scorer, norm: nn.Module, against: OneTa
     tolerance = tolerance_for(model).result
     if abs(float(parts.sum()) + constant - settings["input_score"]) > tolerance * size:
         raise _no_sum(model, "its head is not linear")
-    if not is_standard(norm, stream, output, tolerance):
-        raise _no_sum(model, f"its last norm, {type(norm).__name__}, is not LayerNorm or RMSNorm")
-    directions = linear_part_transposed(norm, weight) / deviation(norm, stream)[:, None]
-    bias = constant + float((weight @ offset(norm, weight)).sum())
+    last = Norm.of(norm, stream, output)
+    if not last.fits(stream, output, tolerance):
+        raise _no_sum(model, f"its last norm, {last.name}, is not LayerNorm or RMSNorm")
+    directions = last.linear_part_transposed(weight) / last.deviation(stream)[:, None]
+    bias = constant + float((weight @ last.offset(weight)).sum())
     return _Head(directions, bias, positions, settings)
 
 
