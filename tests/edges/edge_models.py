@@ -82,7 +82,7 @@ PAIRS: dict[str, Callable[[], Any]] = {
     family: small_models.PAIRS[family] for family in ("t5", "bart", "marian")
 }
 # Models whose logit is a sum over layers.
-SUMS = [*CAUSAL, "vit", "verb-number"]
+SUMS = [*NORM_FIRST]
 
 
 def inputs_for(family: str, *, batch: int = 1, length: int = 9) -> dict[str, torch.Tensor]:

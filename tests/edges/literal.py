@@ -128,7 +128,11 @@ class Layer:
         """A part of y_i after the linear part of the norm and its real deviation."""
         if self.norm is None:
             return vector
-        deviation = np.sqrt(self.y[i].var() + self.norm.eps)
+        epsilon = np.finfo(np.float64).eps if self.norm.eps is None else self.norm.eps
+        if type(self.norm).__name__ in ("RMSNorm", "PlainRoot"):
+            deviation = np.sqrt((self.y[i] ** 2).mean() + epsilon)
+            return array(self.norm.weight) * vector / deviation
+        deviation = np.sqrt(self.y[i].var() + epsilon)
         return array(self.norm.weight) * (vector - vector.mean()) / deviation
 
 
@@ -206,12 +210,15 @@ def alti(layer: Layer) -> tuple[Floats, Floats]:
     return found, rows_to_one(np.maximum(found, 0))
 
 
-def effective(layer: Layer) -> Floats:
-    """A U Uᵀ of each head, by the SVD of the vectors T^h that a query sees: (head, query, key)."""
+def effective(layer: Layer, visible: NDArray[np.bool_] | None = None) -> Floats:
+    """A U Uᵀ of each head, by the SVD of the vectors T^h that a query sees: (head, query, key).
+
+    By default a query sees the keys that some head attends to.
+    """
     found = np.zeros_like(layer.A)
     heads, n, _ = found.shape
     for h, i in itertools.product(range(heads), range(n)):
-        seen = layer.A[:, i].any(axis=0)
+        seen = layer.A[:, i].any(axis=0) if visible is None else visible[i]
         U, s, _ = np.linalg.svd(layer.V[seen, h] @ layer.W[h], full_matrices=False)
         basis = U[:, s > 1e-9 * s.max()]
         found[h, i, seen] = layer.A[h, i, seen] @ basis @ basis.T

@@ -89,9 +89,26 @@ class OwnModel(nn.Module):
 class PlainRoot(nn.Module):
     """A norm as RMSNorm with a name that does not say so."""
 
+    centered = False
+
     def __init__(self, width: int) -> None:
         super().__init__()
         self.weight, self.eps = nn.Parameter(torch.ones(width)), 1e-6
 
     def forward(self, x: Tensor) -> Tensor:
+        if self.centered:
+            x = x - x.mean(dim=-1, keepdim=True)
         return self.weight * x / (x.square().mean(dim=-1, keepdim=True) + self.eps).sqrt()
+
+
+class PlainCentered(PlainRoot):
+    """A norm as LayerNorm that is none of PyTorch's."""
+
+    centered = True
+
+
+class ByNorm(PlainRoot):
+    """A norm that divides by the length of its input."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.weight * x / x.norm(dim=-1, keepdim=True)

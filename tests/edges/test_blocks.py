@@ -7,7 +7,6 @@ from edge_models import FAMILIES, NORM_LAST, inputs_for, model_of
 
 from attnflow.edges._blocks import Block
 from attnflow.edges._capture import capture_blocks
-from attnflow.edges._layer_norm import deviation, linear_part, offset
 from attnflow.edges._layout import layout_of
 from attnflow.models.inputs import prepare
 
@@ -35,15 +34,16 @@ def test_vectors_and_bias_sum_to_attention_plus_residual_connection(family: str)
 
 @pytest.mark.parametrize("family", NORM_LAST)
 def test_after_the_norm_they_sum_to_its_output(family: str):
-    blocks = _blocks(family)
+    blocks, layout = _blocks(family), layout_of(model_of(family), None)
     assert len(blocks) == 3
     for block in blocks:
         norm = block.norm
         assert norm is not None
-        linear, spread = block.after_norm(), deviation(norm, block.total)[:, None]
+        linear, spread = block.after_norm(), norm.deviation(block.total)[:, None]
         # The bias of the output projection goes through the norm as well.
         [(_, vectors)] = linear.vectors()
-        sums = vectors.sum(dim=0) + linear_part(norm, block.bias)
+        sums = vectors.sum(dim=0) + norm.linear_part(block.bias)
         np.testing.assert_allclose(sums, linear.total, rtol=0, atol=1e-6)
-        found = sums / spread + offset(norm, sums)
-        np.testing.assert_allclose(found, norm(block.total).detach(), rtol=0, atol=1e-6)
+        found = sums / spread + norm.offset(sums)
+        module = block.execution.module.get_submodule(layout.norm)
+        np.testing.assert_allclose(found, module(block.total).detach(), rtol=0, atol=1e-6)

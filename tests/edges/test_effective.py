@@ -1,8 +1,10 @@
 """`effective` is the formula, and leaves the output of every head as it is."""
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
+import literal
 import numpy as np
 import pytest
 import reference
@@ -19,8 +21,8 @@ from edge_models import (
 )
 
 import attnflow as af
-from attnflow.edges import _effective
-from attnflow.edges._effective import effective_weights
+from attnflow.edges import _effective_weights
+from attnflow.edges._effective_weights import effective_weights
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -89,22 +91,73 @@ def test_nothing_is_left_that_cannot_change_the_output(mask: str):
         np.testing.assert_allclose(row, expected, rtol=0, atol=1e-6)
 
 
+@pytest.mark.parametrize("family", ["bert", "distilbert", "gpt2", "mistral"])
+def test_a_weight_that_rounds_to_zero_hides_no_key(family: str):
+    model, inputs = new_model(family), inputs_for(family)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if any(part in name for part in (".query.", ".q_lin.", ".c_attn.", ".q_proj.")):
+                _ = parameter[..., :16].mul_(1e4)
+    layers = literal.layers_of(
+        literal.use_own_attention(copy.deepcopy(model)), reference.PARTS[family], inputs
+    )
+    [found] = effective(model, None, inputs, residual=0.0)
+    places = np.arange(9)
+    distances = places[:, None] - places
+    visible = {
+        "gpt2": distances >= 0,
+        "mistral": (distances >= 0) & (distances < 6),  # its window
+    }.get(family, distances > -9)
+    assert len(layers) == found.n_layers == 3
+    for layer, mine in zip(layers, found.layers, strict=True):
+        zero = ~layer.A.any(axis=0)
+        assert (zero & visible).any()
+        mean = reference.effective(layer, visible).mean(axis=0)
+        expected = reference.rows_to_one(np.maximum(mean, 0))
+        np.testing.assert_allclose(mine, expected, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("form", ["causal", "bool", "added"])
+def test_a_mask_of_fused_attention_is_known(form: str):
+    seed = torch.Generator().manual_seed(0)
+    x = torch.randn(1, 1, 9, 4, generator=seed, dtype=torch.float64)
+    lower = torch.ones(9, 9, dtype=torch.bool).tril()
+    masks: dict[str, Any] = {
+        "causal": {"is_causal": True},
+        "bool": {"attn_mask": lower},
+        "added": {"attn_mask": torch.zeros(9, 9, dtype=x.dtype).masked_fill(~lower, -torch.inf)},
+    }
+
+    class Fused(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            fused = torch.nn.functional.scaled_dot_product_attention
+            return fused(1e4 * x, x, x, **masks[form])
+
+    [found] = effective(Fused(), None, x, residual=0.0)
+    scores = (1e4 * x @ x.transpose(2, 3) / 2).masked_fill(~lower, -torch.inf)
+    weights = scores.softmax(dim=-1)[0]
+    assert not weights[:, lower].all()
+    mean = effective_weights(weights, x[0], lower).mean(dim=0).clamp(min=0)
+    expected = mean / mean.sum(dim=-1, keepdim=True)
+    np.testing.assert_allclose(found.layers[0], expected.numpy(), rtol=0, atol=1e-6)
+
+
 @pytest.mark.parametrize("family", [*FAMILIES, *PAIRS])
 def test_the_output_of_a_models_heads_is_the_same(family: str):
     inputs = inputs_for(family)
     if "input_ids" in inputs:  # with repeated tokens
         inputs["input_ids"] = inputs["input_ids"].repeat(1, 2)
     found: list[tuple[torch.Tensor, torch.Tensor]] = []
-    original = _effective.effective_weights
+    original = _effective_weights.effective_weights
 
-    def record(weights: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
-        result = original(weights, values)
+    def record(weights: torch.Tensor, values: torch.Tensor, visible: Any) -> torch.Tensor:
+        result = original(weights, values, visible)
         each = values.repeat_interleave(len(weights) // len(values), dim=0).double()
         found.append((result @ each, weights.double() @ each))
         return result
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_effective, "effective_weights", record)
+        patch.setattr(_effective_weights, "effective_weights", record)
         _ = effective(model_of(family), None, inputs)
     assert len(found) == (7 if family in PAIRS else 3)
     for mine, own in found:
@@ -115,7 +168,7 @@ def test_the_output_of_a_models_heads_is_the_same(family: str):
 def test_a_few_queries_at_a_time_give_the_same(mask: str, monkeypatch: pytest.MonkeyPatch):
     weights, values, _ = _random(4, 2, 20, 8, mask)
     expected = effective_weights(weights, values)
-    monkeypatch.setattr(_effective, "_MAX_ELEMENTS", 3 * 8 * 8)
+    monkeypatch.setattr(_effective_weights, "_MAX_ELEMENTS", 3 * 8 * 8)
     found = effective_weights(weights, values)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
 
@@ -124,6 +177,20 @@ def test_values_that_are_all_zero_have_no_effective_attention():
     for mask in MASKS:
         weights, values, _ = _random(2, 2, 5, 4, mask)
         assert not effective_weights(weights, torch.zeros_like(values)).any()
+
+
+@pytest.mark.parametrize("mask", ["causal", "window"])
+def test_thousands_of_equal_values_share_attention(mask: str):
+    # Sums of the products of values round to matrices that are not positive definite.
+    seed = torch.Generator().manual_seed(0)
+    places = torch.arange(2000)
+    seen = MASKS[mask](places[:, None], places)
+    values = torch.randn(1, 1, 8, generator=seed, dtype=torch.float64).expand(1, 2000, 8)
+    weights = torch.rand(1, 2000, 2000, generator=seed).masked_fill(~seen, 0)
+    weights /= weights.sum(dim=-1, keepdim=True)
+    expected = seen / seen.sum(dim=-1, keepdim=True)
+    found = effective_weights(weights, values)[0]
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize("family", ["bert", "mpnet", "gpt2", "llama", "verb-number", "t5", "bart"])

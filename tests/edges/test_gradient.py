@@ -88,7 +88,9 @@ def test_against_explains_the_difference_of_two_logits(family: str):
         np.testing.assert_allclose(mine, relevance, rtol=1e-4, atol=1e-5)
     _, output = reference.run(family, inputs_for(family))
     score = float(reference.score(output, 1, 0).detach())
-    assert found.settings["score"] == pytest.approx(score, rel=1e-4)
+    assert found.settings["input_score"] == pytest.approx(score, rel=1e-4)
+    assert found.settings["score"] == "logit_difference"
+    assert one(gradient, family, target=1).settings["score"] == "logit"
     assert (found.settings["target"], found.settings["against"]) == (1, 0)
 
 
@@ -263,6 +265,11 @@ def test_float16_loses_no_small_edges(factor: float):
 @pytest.mark.parametrize("name", ["target", "against"])
 @pytest.mark.parametrize("given", [[0], [0, 1], (1,)])
 def test_a_target_for_each_text_is_an_error(method: str, name: str, given: Any):
-    family = "gpt2"
+    model = new_model("gpt2")
+
+    def fail(*_: Any) -> None:
+        raise AssertionError  # an error before any pass
+
+    _ = model.register_forward_pre_hook(fail)
     with pytest.raises(af.InputError, match=f"{name}: expected one class or token for all texts"):
-        _ = METHODS[method](model_of(family), None, inputs_for(family), **{name: given})
+        _ = METHODS[method](model, None, inputs_for("gpt2"), **{name: given})

@@ -8,7 +8,7 @@ import torch
 from edge_models import METHODS, PAIRS, inputs_for, model_of, new_model, one
 from own_models import NORM_FIRST, OwnModel
 from small_models import small_model
-from small_tokenizers import tokenizer_for
+from small_tokenizers import metaspace, tokenizer_for
 
 import attnflow as af
 from close_results import assert_close
@@ -140,6 +140,34 @@ def test_an_unknown_token_is_an_error(method: str):
     with pytest.raises(af.InputError, match="against: expected one token, got 'cats and dogs'"):
         _ = _read(method, TEXT, "gpt2", target=" the", against="cats and dogs")
     assert _read(method, TEXT, "gpt2", target=" the").settings["target_name"] == "Ġthe"
+
+
+@pytest.mark.parametrize("argument", ["target", "against"])
+@pytest.mark.parametrize("method", ["gradient", "logit_contributions"])
+def test_of_two_spellings_the_likelier_is_explained_as_for_importance(method: str, argument: str):
+    # The byte-level tokenizer has "s" and " s", and the model one logit for each.
+    spellings = tokenizer_for("gpt2").convert_tokens_to_ids(["s", "Ġs"])
+    other = {"target": "against", "against": "target"}[argument]
+    for likelier in spellings:
+        model = new_model("gpt2")
+        _ = model.lm_head.register_forward_hook(
+            lambda _m, _a, logits, chosen=likelier: logits.index_add(
+                -1, torch.tensor([chosen]), torch.full_like(logits[..., :1], 1e3)
+            )
+        )
+        given: Any = {argument: "s", other: 5}
+        found = METHODS[method](model, tokenizer_for("gpt2"), TEXT, **given)
+        expected = af.importance.input_gradient(
+            model, tokenizer_for("gpt2"), TEXT, score="logit_difference", **given
+        )
+        chosen = "other" if argument == "against" else "target"
+        assert found.settings[argument] == expected.settings[chosen] == likelier
+
+
+@pytest.mark.parametrize("method", ["gradient", "logit_contributions"])
+def test_a_word_that_begins_with_a_space_in_the_vocabulary_is_found_without_it(method: str):
+    found = METHODS[method](model_of("llama"), metaspace(), TEXT, target=0, against="w280")
+    assert found.settings["against_name"] == "▁w280"
 
 
 def test_a_target_of_a_model_without_logits_is_an_error():

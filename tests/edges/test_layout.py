@@ -2,7 +2,8 @@
 
 import copy
 import dataclasses
-from typing import Any
+from collections.abc import Callable
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -22,11 +23,20 @@ from edge_models import (
     randomized,
     value_zeroing,
 )
-from own_models import NORM_FIRST, NORM_LAST, FusedMix, Mix, OwnModel, PlainRoot
+from own_models import (
+    NORM_FIRST,
+    NORM_LAST,
+    ByNorm,
+    FusedMix,
+    Mix,
+    OwnModel,
+    PlainCentered,
+    PlainRoot,
+)
 from unknown_model import UnknownConfig, UnknownModel
 
 import attnflow as af
-from attnflow import paper
+from attnflow import edges, paper
 from attnflow.edges import BlockLayout, Edges
 from attnflow.edges._layout import LAYOUTS, known_layout
 from attnflow.errors import InputError, UnsupportedModelError
@@ -74,8 +84,11 @@ def _layers(model: Any) -> list[reference.Layer]:
         ({"in_place": True}, NORM_FIRST),
         ({"first": False}, NORM_LAST),
         ({"norm": torch.nn.RMSNorm}, NORM_FIRST),
+        ({"first": False, "norm": torch.nn.RMSNorm}, NORM_LAST),
+        ({"first": False, "norm": PlainRoot}, NORM_LAST),
+        ({"first": False, "norm": PlainCentered}, NORM_LAST),
     ],
-    ids=["norm first", "in place", "norm last", "RMS"],
+    ids=["norm first", "in place", "norm last", "RMS", "RMS last", "own RMS last", "own last"],
 )
 def test_a_model_of_ones_own_works_with_its_layout(settings: Any, layout: BlockLayout):
     model = randomized(OwnModel(**settings))
@@ -133,8 +146,9 @@ def test_fused_attention_needs_no_value_projection():
     fused, plain = (randomized(OwnModel(mix=mix)) for mix in (FusedMix, Mix))
     without = dataclasses.replace(NORM_FIRST, value="")
     for method in (norms, alti, effective, value_zeroing):
-        found = method(fused, None, IDS, layout=without)
-        assert_close(found, method(plain, None, IDS, layout=NORM_FIRST))
+        [found] = method(fused, None, IDS, layout=without)
+        [expected] = method(plain, None, IDS, layout=NORM_FIRST)
+        assert_close(found.layers, expected.layers)
     found = value_zeroing(fused, None, IDS, layout=NORM_FIRST)
     assert_close(found, value_zeroing(plain, None, IDS, layout=NORM_FIRST))
 
@@ -193,10 +207,21 @@ def test_a_wrong_layout_is_an_error(wrong: str, method: str):
         _ = METHODS[method](randomized(model), None, IDS, layout=layout)
 
 
-def test_a_wrong_value_projection_is_an_error_for_effective_attention():
-    model, layout, message = WRONG["value"]
+@pytest.mark.parametrize("changed", [{"value": "mix.k"}, {"output": "mix.q"}])
+def test_a_wrong_projection_is_an_error_for_effective_attention(changed: Any):
+    layout = dataclasses.replace(NORM_FIRST, **changed)
+    message = f"the input of {layout.output} is not .* times the output of {layout.value}"
     with pytest.raises(af.UnsupportedModelError, match=message):
-        _ = effective(randomized(model), None, IDS, layout=layout)
+        _ = effective(randomized(OwnModel()), None, IDS, layout=layout)
+
+
+def test_a_projection_that_is_not_called_is_an_error_for_effective_attention():
+    model = randomized(OwnModel())
+    for step in model.steps:
+        step.unused = torch.nn.Linear(16, 8)
+    layout = dataclasses.replace(NORM_FIRST, value="unused")
+    with pytest.raises(af.UnsupportedModelError, match="not every attention has a value"):
+        _ = effective(model, None, IDS, layout=layout)
 
 
 @pytest.mark.parametrize("factor", [1, 1e4])
@@ -209,10 +234,21 @@ def test_a_wrong_layout_shows_in_a_large_residual_stream_too(factor: float):
         _ = norms(model, None, IDS, layout=layout)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_rms_norm_without_epsilon_has_that_of_pytorch(dtype: torch.dtype):
+    # The sum after attention is as small as the epsilon.
+    model = randomized(OwnModel(first=False, norm=torch.nn.RMSNorm)).to(dtype)
+    with torch.no_grad():
+        for parameter in (model.words.weight, *model.steps[0].mix.parameters()):
+            _ = parameter.mul_(1e-3)
+    [found] = norms(model, None, IDS, layout=NORM_LAST)
+    assert found.n_layers == 3
+
+
 def test_a_norm_that_is_neither_is_an_error():
-    model = randomized(OwnModel(first=False, norm=PlainRoot))
+    model = randomized(OwnModel(first=False, norm=ByNorm))
     for method in (norms, alti):
-        with pytest.raises(af.UnsupportedModelError, match="PlainRoot is not LayerNorm or RMSNorm"):
+        with pytest.raises(af.UnsupportedModelError, match="ByNorm is not LayerNorm or RMSNorm"):
             _ = method(model, None, IDS, layout=NORM_LAST)
 
 
@@ -274,6 +310,31 @@ def test_a_layout_of_another_type_is_an_input_error(method: str, layout: Any):
         _ = one(METHODS[method], "gpt2", layout=layout)
 
 
+@pytest.mark.parametrize("name", edges.EDGES)
+def test_a_layout_of_another_type_is_an_error_for_every_choice_of_edges(name: Edges):
+    shipped, wrong = paper.load(), cast("Any", {"attention": "attn"})
+    given = shipped.model, shipped.tokenizer
+    text, plan = "the key", EvaluationPlan(edges=(name,), methods=("rollout",))
+    calls: list[Callable[[], Any]] = [
+        lambda: edges.edge_graph(*given, text, name, layout=wrong),
+        lambda: explain(*given, text, edges=name, layout=wrong),
+        lambda: measure(*given, [text], plan, layout=wrong),
+    ]
+    for call in calls:
+        with pytest.raises(af.InputError, match="layout: expected a BlockLayout or None"):
+            call()
+
+
+@pytest.mark.parametrize("name", [*OF_BLOCKS, "effective"])
+def test_a_result_can_be_computed_again_with_the_layout_in_its_settings(name: str):
+    model = randomized(OwnModel())
+    [found] = METHODS[name](model, None, IDS, layout=NORM_FIRST)
+    layout = BlockLayout(**found.settings["layout"])
+    assert layout == NORM_FIRST
+    assert_close(METHODS[name](model, None, IDS, layout=layout), [found])
+    assert "layout" not in one(METHODS[name], "gpt2").settings
+
+
 def _renamed_model() -> tuple[Any, Any]:
     """The shipped model with a model type that is not in the table."""
     shipped = paper.load()
@@ -288,23 +349,28 @@ def test_explain_and_measure_take_a_layout(name: Edges):
     layout: Any = LAYOUTS["attnflow-verb-number"]
     shipped, text = paper.load(), "the key to the cabinets"
     expected = explain(shipped.model, tokenizer, text, edges=name)
-    assert_close(explain(model, tokenizer, text, edges=name, layout=layout).scores, expected.scores)
+    found = explain(model, tokenizer, text, edges=name, layout=layout)
+    assert [*found.scores] == [*expected.scores]
+    for method, scores in expected.scores.items():
+        assert_close(found.scores[method].scores, scores.scores)
     plan = EvaluationPlan(edges=(name,), methods=("rollout",))
     with pytest.raises(UnsupportedModelError, match=r"layout=attnflow.edges.BlockLayout\("):
         _ = measure(model, tokenizer, [text], plan, fail_fast=True)
-    found = measure(model, tokenizer, [text], plan, layout=layout, fail_fast=True)
+    measured = measure(model, tokenizer, [text], plan, layout=layout, fail_fast=True)
     assert_close(
-        found.texts[0].values, measure(shipped.model, tokenizer, [text], plan).texts[0].values
+        measured.texts[0].values, measure(shipped.model, tokenizer, [text], plan).texts[0].values
     )
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"attention": 3}, "attention: expected the name of a part of a block, .* got 3"),
-        ({"output": None}, "output: expected the name of a part of a block, .* got None"),
-        ({"norm": ""}, "norm: expected the name of a part of a block, .* got ''"),
-        ({"value": None}, "value: expected the name of a part of a block, .* got None"),
+        ({"attention": 3}, "BlockLayout: attention must be the name of a module .* block, .* 3"),
+        ({"output": None}, r"output must be .*, as block\.named_modules\(\) prints it, got None"),
+        ({"norm": ""}, "norm must be the name of a module inside a block, .* got ''"),
+        ({"value": None}, "value must be the name of a module .*, or empty, got None"),
+        ({"scale": 1}, r"scale must be the name of a parameter .* block\.named_parameters\(\)"),
+        ({"final_norm": 1}, "final_norm must be .* inside the one that contains the blocks, .* 1"),
         ({"norm_first": []}, r"norm_first must be a bool, got \[\]"),
     ],
 )

@@ -1,5 +1,6 @@
 """`logit_contributions` is the formula; with the rest, its values sum to the logit."""
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -18,33 +19,49 @@ from edge_models import (
     randomized,
 )
 from small_models import DECODERS
+from small_tokenizers import tokenizer_for
 
 import attnflow as af
 from attnflow.edges import BlockLayout
 
-FINAL = {"gpt2": "transformer.ln_f", "vit": "vit.layernorm", "verb-number": "norm"}
-HEADS = {"vit": "classifier", "verb-number": "classifier"}
+FINAL = {
+    "gpt2": "transformer.ln_f",
+    "vit": "vit.layernorm",
+    "dinov2": "dinov2.layernorm",
+    "dinov2-with-registers": "dinov2_with_registers.layernorm",
+    "verb-number": "norm",
+}
+
+
+def _read(family: str, twin: Any, target: int, count: int) -> dict[int, Any]:
+    """The weights of the head by the position that it reads, of `count`."""
+    name = "classifier" if family in (*IMAGES, "verb-number") else "lm_head"
+    weight = reference.array(twin.get_submodule(name).weight[target])
+    if not family.startswith("dinov2"):
+        return {0 if name == "classifier" else count - 1: weight}
+    # CLS, and the mean of the patches; older versions of transformers count registers among them.
+    first = 5 if "num_register_tokens" in inspect.getsource(type(twin).forward) else 1
+    patches = range(first, count)
+    return {0: weight[:16], **dict.fromkeys(patches, weight[16:] / len(patches))}
 
 
 def _expected(family: str, target: int) -> tuple[Any, float]:
     """The values by the formula, and the logit."""
     layers, twin = reference.layers_of(family), reference.twin_of(family)
     norm: Any = twin.get_submodule(FINAL.get(family, "model.norm"))
-    head: Any = twin.get_submodule(HEADS.get(family, "lm_head"))
-    p = 0 if family in ("vit", "verb-number") else len(layers[0].x) - 1
-    h = layers[-1].out[p]
-    weight = reference.array(head.weight[target]) * reference.array(norm.weight)
-    if "RMS" in type(norm).__name__:
-        direction = weight / np.sqrt((h**2).mean() + norm.variance_epsilon)
-    else:
-        direction = (weight - weight.mean()) / np.sqrt(h.var() + norm.eps)
     values = np.zeros(len(layers[0].x))
-    values[p] = layers[0].x[p] @ direction
-    composed = np.eye(len(values))
-    for layer in layers:
-        for j, k in np.ndindex(composed.shape):
-            values[k] += layer.T[p, j] @ direction * composed[j, k]
-        composed = reference.alti(layer)[1] @ composed
+    for p, own in _read(family, twin, target, len(values)).items():
+        h, weight = layers[-1].out[p], own * reference.array(norm.weight)
+        if "RMS" in type(norm).__name__:
+            direction = weight / np.sqrt((h**2).mean() + norm.variance_epsilon)
+        else:
+            direction = (weight - weight.mean()) / np.sqrt(h.var() + norm.eps)
+        values[p] += layers[0].x[p] @ direction
+        composed = np.eye(len(values))
+        for layer in layers:
+            for j, k in np.ndindex(composed.shape):
+                values[k] += layer.T[p, j] @ direction * composed[j, k]
+            composed = reference.alti(layer)[1] @ composed
     with torch.no_grad():
         _, output = reference.run(family, inputs_for(family))
         return values, float(reference.score(output, target))
@@ -59,7 +76,7 @@ def test_values_are_those_of_the_literal_formula_and_sum_to_the_logit(family: st
     assert len(settings["feed_forward"]) == 3
     rest = sum(settings["feed_forward"]) + settings["bias"]
     assert found.values.sum() + rest == pytest.approx(logit, rel=1e-4, abs=1e-4)
-    assert settings["score"] == pytest.approx(logit, rel=1e-4, abs=1e-4)
+    assert settings["input_score"] == pytest.approx(logit, rel=1e-4, abs=1e-4)
     assert settings["signed"] is True
     assert found.method == "logit_contributions"
 
@@ -69,8 +86,8 @@ def test_the_difference_of_two_logits_is_the_difference_of_their_contributions(f
     first, second = (one(logit_contributions, family, target=t) for t in (1, 0))
     found = one(logit_contributions, family, target=1, against=0)
     np.testing.assert_allclose(found.values, first.values - second.values, rtol=0, atol=1e-4)
-    score = first.settings["score"] - second.settings["score"]
-    assert found.settings["score"] == pytest.approx(score, abs=1e-4)
+    score = first.settings["input_score"] - second.settings["input_score"]
+    assert found.settings["input_score"] == pytest.approx(score, abs=1e-4)
     rest = sum(found.settings["feed_forward"]) + found.settings["bias"]
     assert found.values.sum() + rest == pytest.approx(score, abs=1e-4)
 
@@ -92,12 +109,6 @@ def test_a_position_can_be_chosen():
 @pytest.mark.parametrize("family", NORM_LAST)
 def test_blocks_that_normalise_last_are_an_error(family: str):
     with pytest.raises(af.UnsupportedModelError, match="needs blocks that normalise first"):
-        _ = one(logit_contributions, family)
-
-
-@pytest.mark.parametrize("family", sorted(IMAGES.keys() - {"vit"}))
-def test_a_head_that_reads_several_positions_is_an_error(family: str):
-    with pytest.raises(af.UnsupportedModelError, match="reads the last norm at"):
         _ = one(logit_contributions, family)
 
 
@@ -145,3 +156,20 @@ def test_half_precision_gives_the_same_but_for_rounding():
 def test_a_target_against_itself_is_an_error():
     with pytest.raises(af.InputError, match="against: expected another class than the target"):
         _ = one(logit_contributions, "verb-number", target="plural", against=1)
+
+
+def test_a_spelling_stays_that_of_the_unchanged_pass():
+    # Without the stream, of which only a bias is left, the other spelling is likelier.
+    model, tokenizer = new_model("gpt2"), tokenizer_for("gpt2")
+    with torch.no_grad():
+        logits = model(tokenizer("the cat", return_tensors="pt").input_ids).logits[0, -1]
+    spellings = tokenizer.convert_tokens_to_ids(["s", "Ġs"])
+    less, more = sorted(spellings, key=lambda number: float(logits[number]))
+    bias = torch.zeros_like(logits)
+    bias[less] = (logits[more] - logits[less]) / 2
+    _ = model.lm_head.register_forward_hook(lambda _m, _a, found: found + bias)
+    found = logit_contributions(model, tokenizer, "the cat", target=5, against="s")
+    assert found.settings["against"] == more
+    rest = sum(found.settings["feed_forward"]) + found.settings["bias"]
+    expected = float(logits[5] - logits[more])
+    assert found.values.sum() + rest == pytest.approx(expected, abs=1e-4)

@@ -9,7 +9,7 @@ from own_models import NORM_FIRST, OwnModel
 from peak_memory import peak_bytes
 
 import attnflow as af
-from attnflow.edges import _blocks, _effective
+from attnflow.edges import _blocks, _effective_weights
 from attnflow.models.capture import Call, _memory, capture_attention, sizes_of
 from attnflow.models.inputs import prepare
 
@@ -121,9 +121,10 @@ def test_where_sizes_are_unknown_nothing_is_checked(monkeypatch: pytest.MonkeyPa
     assert len(METHODS["norms"](OwnModel(), None, ids, layout=NORM_FIRST)) == 1
 
 
-def _model(family: str) -> Any:
+def _model(family: str, **settings: int) -> Any:
     small: dict[str, Any] = {"num_hidden_layers": 3, "num_attention_heads": 8, "hidden_size": 32}
     small |= {"intermediate_size": 128, "vocab_size": 30, "max_position_embeddings": 300}
+    small |= settings
     kinds: dict[str, Any] = {
         "bert": (hf.BertForSequenceClassification, hf.BertConfig),
         "mpnet": (hf.MPNetForSequenceClassification, hf.MPNetConfig),
@@ -131,6 +132,16 @@ def _model(family: str) -> Any:
     }
     kind, config = kinds[family]
     return kind(config(**small)).eval()
+
+
+@pytest.mark.parametrize("method", ["norms", "alti"])
+@pytest.mark.parametrize("family", ["bert", "llama"])
+def test_no_vector_for_each_pair_exists(method: str, family: str):
+    model = _model(family, num_attention_heads=2, hidden_size=512)
+    inputs = {"input_ids": torch.arange(240)[None] % 25 + 3}
+    vectors = 240**2 * 512 * 4  # in float32
+    _ = METHODS[method](model, None, {"input_ids": inputs["input_ids"][:, :20]})  # loads modules
+    assert 3 * peak_bytes(model, lambda: METHODS[method](model, None, inputs)) < vectors
 
 
 # The peak of the arrays of a call, in units of the estimate: an estimate counts what grows with the
@@ -149,7 +160,7 @@ def test_estimates_are_close_to_what_is_allocated(
 ):
     # The chunks of these have a fixed size, which counts for short inputs only.
     monkeypatch.setattr(_blocks, "MAX_ELEMENTS", 2**14)
-    monkeypatch.setattr(_effective, "_MAX_ELEMENTS", 2**14)
+    monkeypatch.setattr(_effective_weights, "_MAX_ELEMENTS", 2**14)
     model, inputs = _model(family), {"input_ids": torch.arange(240)[None] % 25 + 3}
     _limit(monkeypatch, 0)
     with pytest.raises(af.InputError, match="needs about"):

@@ -45,7 +45,7 @@ def _quantise(model: Any) -> Any:
     return model
 
 
-@pytest.mark.parametrize("family", ["bert", "llama", "vit"])
+@pytest.mark.parametrize("family", ["bert", "mpnet", "llama", "vit"])
 @pytest.mark.parametrize("method", ["attention", "effective"])
 def test_attention_is_that_of_the_model_but_for_its_precision(method: str, family: str):
     inputs = {

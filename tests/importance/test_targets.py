@@ -18,7 +18,6 @@ from answering_models import (
 
 import attnflow as af
 from attnflow.models.scoring import Classes
-from attnflow.models.scoring._scorer import _likeliest
 from close_results import assert_close
 
 IDS = torch.tensor([[1, 2, 3]])
@@ -212,7 +211,7 @@ def test_a_word_is_a_token_with_or_without_its_space(target: int | str, expected
 
 def test_a_spelling_that_the_model_has_no_logit_for_is_none_of_them():
     classes = Classes(1, None, Spaces(), tokens=True)
-    assert _likeliest(classes, torch.tensor([1.0]), "his") == 0
+    assert classes.likeliest("his", torch.tensor([1.0])) == 0
     with pytest.raises(af.InputError, match="Rome"):
         _ = classes.numbers("Rome")
 
@@ -220,4 +219,4 @@ def test_a_spelling_that_the_model_has_no_logit_for_is_none_of_them():
 def test_of_two_spellings_the_more_probable_is_the_target():
     classes = Classes(5, None, Spaces(), tokens=True)
     for logits, expected in (([1.0, 2.0, 0, 0, 0], 1), ([2.0, 1.0, 0, 0, 0], 0)):
-        assert _likeliest(classes, torch.tensor(logits), "his") == expected
+        assert classes.likeliest("his", torch.tensor(logits)) == expected

@@ -17,7 +17,7 @@ from real_models import SENTENCE, marked
 
 import attnflow as af
 from attnflow import edges
-from attnflow.edges._effective import effective_weights
+from attnflow.edges._effective_weights import effective_weights
 
 Load = Callable[[str], tuple[Any, Any]]
 made: Any = edges  # without the types of one text or several

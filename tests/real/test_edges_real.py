@@ -44,5 +44,5 @@ def test_a_parent_speaks_for_the_pronoun_in_smollm2(
     place = found.tokens.index(f"Ġ{parent}")
     assert found.values[place] > 0
     rest = sum(found.settings["feed_forward"]) + found.settings["bias"]
-    assert found.values.sum() + rest == pytest.approx(found.settings["score"], rel=1e-3)
-    assert found.settings["score"] > 0
+    assert found.values.sum() + rest == pytest.approx(found.settings["input_score"], rel=1e-3)
+    assert found.settings["input_score"] > 0

@@ -11,8 +11,7 @@ from attnflow.edges._blocks import Block
 from attnflow.edges._capture import capture_blocks
 from attnflow.edges._graph import clip, graph, normalize
 from attnflow.edges._inputs import BlockSettings, one_or_all
-from attnflow.edges._layer_norm import deviation
-from attnflow.edges._layout import BlockLayout, layout_of
+from attnflow.edges._layout import BlockLayout, layout_of, layout_settings
 from attnflow.models.capture import Sizes
 from attnflow.models.inputs import Inputs, ModelInput, Several, Single, name_example, takes_pipeline
 from attnflow.types import AttentionGraph
@@ -69,7 +68,10 @@ def alti(
         found = capture_blocks(model, inputs, layout_of(model, layout), distances)
         layers, clipped = contributions(found)
         (tokens,), origin = name_example(model, inputs, 0, layers[0].shape[:1])
-        return graph(layers, tokens, origin, edges="alti", residual="measured", clipped=clipped)
+        return graph(
+            layers, tokens, origin, edges="alti", residual="measured", clipped=clipped,
+            **layout_settings(layout),
+        )  # fmt: skip
 
     return one_or_all(
         compute, model, tokenizer, text, truncate=truncate, name="alti", estimate=memory_of_alti
@@ -100,6 +102,6 @@ def distances(block: Block) -> NDArray[np.float64]:
         lengths = vectors.sub_(linear.total[rows]).abs_().sum(dim=-1, dtype=torch.float64)
         found[rows] = sizes[rows] - lengths.T
     if block.norm is not None:
-        found /= deviation(block.norm, block.total)[:, None]
+        found /= block.norm.deviation(block.total)[:, None]
     # Exactly zero where there is no vector, whatever rounding left of ‖y_i‖₁ − ‖y_i‖₁.
     return (found * block.sees()).cpu().numpy()

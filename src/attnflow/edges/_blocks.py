@@ -11,7 +11,7 @@ from collections.abc import Generator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from attnflow.edges._layer_norm import linear_part
+from attnflow.edges._layer_norm import Norm
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -42,7 +42,7 @@ class Block:
     residual: Tensor  # x (position, width): the input of the block
     total: Tensor  # y (position, width): attention plus residual connection
     output: Tensor  # (position, width): the output of the block
-    norm: nn.Module | None  # normalises y; None if y goes on as it is
+    norm: Norm | None  # normalises y; None if y goes on as it is
 
     def projected(self) -> Tensor:
         """Return the values after the output projection (key, head, width)."""
@@ -81,7 +81,7 @@ class Block:
             return self
         return replace(
             self,
-            projection=linear_part(norm, self.projection),
-            residual=linear_part(norm, self.residual),
-            total=linear_part(norm, self.total),
+            projection=norm.linear_part(self.projection),
+            residual=norm.linear_part(self.residual),
+            total=norm.linear_part(self.total),
         )

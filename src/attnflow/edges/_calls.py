@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from attnflow.errors import UnsupportedModelError
 from attnflow.models.capture import Call
+from attnflow.models.inputs import Inputs
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -18,6 +19,15 @@ def check_one(model: nn.Module, call: Call) -> None:
             f"{type(model).__name__}: expected attention of one sequence, got {call.size[0]} in "
             f"{call.name or 'an attention'}. Models that fold windows or frames into the batch, or "
             "have the batch on the second axis, are not supported here"
+        )
+
+
+def reject_pairs(model: nn.Module, inputs: Inputs) -> None:
+    """Reject inputs of an encoder-decoder, for functions that read the parts of a block."""
+    if inputs.targets is not None:
+        raise UnsupportedModelError(
+            f"{type(model).__name__} is an encoder-decoder. Use attnflow.edges.attention, "
+            "effective or gradient without a layout, or pass its encoder alone"
         )
 
 

@@ -13,8 +13,9 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from attnflow.edges._blocks import Block, Execution
-from attnflow.edges._calls import check_one, first_tensor, values_of, wide
+from attnflow.edges._calls import check_one, first_tensor, reject_pairs, values_of, wide
 from attnflow.edges._consistency import inconsistency, tolerance_for
+from attnflow.edges._layer_norm import Norm
 from attnflow.edges._layout import BlockLayout, blocks_of
 from attnflow.errors import UnsupportedModelError
 from attnflow.models.capture import Call, capture_attention, evaluation_mode
@@ -33,11 +34,7 @@ def capture_blocks(
 
     Blocks hold all weights of a layer: `receive` keeps only what it needs of them.
     """
-    if inputs.targets is not None:
-        raise UnsupportedModelError(
-            f"{type(model).__name__} is an encoder-decoder. Use attnflow.edges.attention, "
-            "effective or gradient, or pass its encoder alone"
-        )
+    reject_pairs(model, inputs)
     recorder = _Recorder(model, layout, receive)
     with evaluation_mode(model), _hooks(recorder):  # locked: hooks see one pass
         _ = capture_attention(model, inputs.forward, recorder.attention)
@@ -192,6 +189,10 @@ def _assembled(layout: BlockLayout, parts: Any) -> Block:
     projection, bias = _output_projection(execution.module, layout, len(weights))
     if layout.value:  # (key, heads · width), with fewer heads if they are grouped
         values = values.unflatten(-1, (-1, projection.shape[1])).transpose(0, 1)
+    norm = None
+    if not layout.norm_first:
+        module = execution.module.get_submodule(layout.norm)
+        norm = Norm.of(module, parts.norm_input, parts.norm_output)
     return Block(
         execution,
         weights,
@@ -201,7 +202,7 @@ def _assembled(layout: BlockLayout, parts: Any) -> Block:
         wide(execution.hidden)[0],
         parts.norm_input,
         parts.output,
-        None if layout.norm_first else execution.module.get_submodule(layout.norm),
+        norm,
     )
 
 

@@ -10,7 +10,7 @@ from attnflow.edges._alti import alti
 from attnflow.edges._attention import attention
 from attnflow.edges._effective import effective
 from attnflow.edges._gradient import gradient
-from attnflow.edges._layout import BlockLayout
+from attnflow.edges._layout import BlockLayout, check_layout
 from attnflow.edges._norms import norms
 from attnflow.edges._value_zeroing import value_zeroing
 from attnflow.errors import InputError
@@ -78,6 +78,7 @@ def edge_graph(
     >>> edges.edge_graph(shipped.model, shipped.tokenizer, "the key", "norms")
     AttentionGraph(layers=6, nodes=4)
     """
+    check_layout(layout)
     if not isinstance(cast("object", text), str | Inputs):
         raise InputError(f"text: expected one text, a str, got {type(text).__name__}")
     settings: dict[str, Any] = {}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from attnflow.edges._blocks import Block
-from attnflow.edges._layer_norm import is_standard
 from attnflow.models.capture import not_finite
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ def inconsistency(
             "the input of its norm is not the sum of attention and residual connection, but "
             f"differs by {float((error / size).max()):.2g} of what attention adds"
         )
-    if block.norm is not None:
-        standard = is_standard(block.norm, block.total, normalized, tolerance.result)
-        return "" if standard else f"{type(block.norm).__name__} is not LayerNorm or RMSNorm"
-    return ""
+    norm = block.norm
+    if norm is None or norm.fits(block.total, normalized, tolerance.result):
+        return ""
+    return f"{norm.name} is not LayerNorm or RMSNorm"

@@ -10,7 +10,7 @@ from attnflow._internal import checks
 from attnflow.edges._calls import check_one
 from attnflow.edges._graph import RoleMatrix, graph_of_roles
 from attnflow.edges._inputs import one_or_all
-from attnflow.edges._target import TargetSettings, target_logit, target_scorer
+from attnflow.edges._target import TargetSettings, check_single, target_logit, target_scorer
 from attnflow.errors import UnsupportedModelError
 from attnflow.models.capture import Call, Role, Sizes, capture_attention
 from attnflow.models.inputs import Inputs, ModelInput, Several, Single, takes_pipeline
@@ -99,6 +99,7 @@ def gradient(
     >>> g, g.settings["target_name"]
     (AttentionGraph(layers=6, nodes=7), 'singular')
     """
+    check_single(target, against)
     times_attention = checks.as_bool(times_attention, "times_attention")
     identity = checks.as_bool(identity, "identity")
 

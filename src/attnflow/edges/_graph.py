@@ -66,10 +66,14 @@ def graph(
     **settings: Any,
 ) -> AttentionGraph:
     """Return the graph of square layers; `settings` record how it was made."""
-    causal = not any(np.triu(layer, k=1).any() for layer in layers)
     return AttentionGraph(
-        layers, tokens, settings={**settings, "causal": causal and len(tokens) > 1}, origin=origin
+        layers, tokens, settings={**settings, "causal": is_causal(layers)}, origin=origin
     )
+
+
+def is_causal(matrices: Iterable[NDArray[Any]]) -> bool:
+    """Return whether no position takes anything from a later one; False for one position."""
+    return all(len(matrix) > 1 and not np.triu(matrix, k=1).any() for matrix in matrices)
 
 
 def graph_of_roles(

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, cast
+from dataclasses import asdict, dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
 
 from attnflow._internal import checks
 from attnflow.errors import InputError, UnsupportedModelError
 
 if TYPE_CHECKING:
     from torch import nn
+
+
+# What the fields of a layout name, in errors.
+_MODULE = "a module inside a block, as block.named_modules() prints it"
+_NAMED = {
+    "scale": "a parameter inside a block, as block.named_parameters() prints it, or empty",
+    "value": f"{_MODULE}, or empty",
+    "final_norm": "a module inside the one that contains the blocks, or empty",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +64,8 @@ class BlockLayout:
                 _ = checks.as_bool(given, "norm_first")
             elif not isinstance(given, str) or not (given or field.default == ""):
                 raise InputError(
-                    f"{field.name}: expected the name of a part of a block, as "
-                    f"model.named_modules() prints it, got {given!r}"
+                    f"BlockLayout: {field.name} must be the name of "
+                    f"{_NAMED.get(field.name, _MODULE)}, got {given!r}"
                 )
 
 
@@ -111,12 +120,25 @@ def known_layout(model: nn.Module) -> BlockLayout | None:
     return next((layout for layout in found if _modules_with_parts(model, layout)), found[0])
 
 
-def layout_of(model: nn.Module, layout: BlockLayout | None) -> BlockLayout:
-    """Return the layout, or that of the model's family."""
-    if not isinstance(cast("object", layout), BlockLayout | None):
+def check_layout(layout: object) -> None:
+    """Reject anything but a `BlockLayout` or None.
+
+    >>> check_layout(None)
+    """
+    if not isinstance(layout, BlockLayout | None):
         raise InputError(
             f"layout: expected a BlockLayout or None for that of the model's family, got {layout!r}"
         )
+
+
+def layout_settings(layout: BlockLayout | None) -> dict[str, Any]:
+    """Return the settings that record a layout that the caller passed, as its fields."""
+    return {} if layout is None else {"layout": asdict(layout)}
+
+
+def layout_of(model: nn.Module, layout: BlockLayout | None) -> BlockLayout:
+    """Return the layout, or that of the model's family."""
+    check_layout(layout)
     found = known_layout(model) if layout is None else layout
     if found is None:
         kind = getattr(getattr(model, "config", None), "model_type", None)

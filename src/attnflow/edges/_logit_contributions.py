@@ -17,9 +17,9 @@ from attnflow.edges._calls import first_tensor
 from attnflow.edges._capture import capture_blocks
 from attnflow.edges._consistency import tolerance_for
 from attnflow.edges._inputs import BlockSettings, one_or_all
-from attnflow.edges._layer_norm import deviation, is_standard, linear_part_transposed, offset
-from attnflow.edges._layout import BlockLayout, blocks_of, layout_of
-from attnflow.edges._target import TargetSettings, target_logit, target_scorer
+from attnflow.edges._layer_norm import Norm
+from attnflow.edges._layout import BlockLayout, blocks_of, layout_of, layout_settings
+from attnflow.edges._target import TargetSettings, check_single, target_logit, target_scorer
 from attnflow.errors import UnsupportedModelError
 from attnflow.models.capture import Sizes
 from attnflow.models.inputs import Inputs, ModelInput, Several, Single, name_example, takes_pipeline
@@ -57,16 +57,17 @@ def logit_contributions(
     """Return how much each input token adds to a logit, or to the difference of two.
 
     The last norm, with its real deviation, and the head are linear, so the logit is the sum of what
-    the input and every block add to the residual stream at the position that is read. What
-    attention adds from position j of layer l is divided among the input tokens by the rollout of
-    `alti` up to that layer: `value_k = Σ_l Σ_j Δ[l, j] M[l − 1][j, k]`, and the embedding of the
-    position itself counts for its token.
+    the input and every block add to the residual stream at the positions that the head reads: one,
+    or several, as for DINOv2, whose head reads CLS and the mean of the patches. What attention adds
+    from position j of layer l is divided among the input tokens by the rollout of `alti` up to that
+    layer: `value_k = Σ_l Σ_j Δ[l, j] M[l − 1][j, k]`, and the embedding of a position that is read
+    counts for its token.
 
     Parameters
     ----------
     model
         A model whose blocks normalise first, with a last norm and a linear head on top: GPT-2,
-        Llama and similar decoders, the verb-number model.
+        Llama and similar decoders, ViT, DINOv2, the verb-number model.
     tokenizer, text, layout, truncate
         As for `norms`.
     target, against, position
@@ -74,7 +75,7 @@ def logit_contributions(
 
     Returns
     -------
-    Importance with signed values. Its settings record `score`, the logit or the difference,
+    Importance with signed values. Its settings record `input_score`, the logit or the difference,
     `feed_forward`, what the feed-forward part of each layer adds, and `bias`, what all biases add.
     Values, feed-forward parts and biases sum to the score.
 
@@ -92,9 +93,10 @@ def logit_contributions(
     >>> text = "the key to the cabinets"
     >>> found = edges.logit_contributions(shipped.model, shipped.tokenizer, text)
     >>> rest = sum(found.settings["feed_forward"]) + found.settings["bias"]
-    >>> bool(np.isclose(found.values.sum() + rest, found.settings["score"]))
+    >>> bool(np.isclose(found.values.sum() + rest, found.settings["input_score"]))
     True
     """
+    check_single(target, against)
 
     def compute(model: nn.Module, inputs: Inputs) -> Importance:
         chosen = layout_of(model, layout)
@@ -104,6 +106,7 @@ def logit_contributions(
         added = functools.partial(_added, head=head)
         values, settings = _contributions(model, capture_blocks(model, inputs, chosen, added), head)
         (tokens,), origin = name_example(model, inputs, 0, values.shape)
+        settings |= layout_settings(layout)
         return Importance(values, tokens, "logit_contributions", settings, origin)
 
     return one_or_all(
@@ -138,9 +141,10 @@ def _final_norm(model: nn.Module, layout: BlockLayout) -> nn.Module:
 class _Head:
     """The last norm and the head as one linear function of the residual stream."""
 
-    direction: Tensor  # (width); its product with the stream at `position`, plus bias, is the score
+    # The score is the sum of products of these with the stream at `positions`, plus the bias.
+    directions: Tensor  # (read, width)
     bias: float
-    position: int
+    positions: Tensor  # (read): those that the head reads
     settings: dict[str, Any]  # target and score
 
 
@@ -171,18 +175,22 @@ def _read_head(model: nn.Module, scorer: Scorer, norm: nn.Module, against: OneTa
         )
     fixed = dataclasses.replace(scorer, targets=(settings["target"],))
     with evaluation(model, gradients=False):
-        constant = float(_score(fixed, norm, set_zero, against)[0])
-    weight, position = _read_position(model, slope[0].double())
-    stream, output = (tensors[-1].detach()[0, position].double() for tensors in (streams, leaves))
+        constant = float(_score(fixed, norm, set_zero, settings.get("against"))[0])
+    positions = slope[0].any(dim=-1).nonzero().flatten()
+    weight, stream, output = (
+        tensor.detach()[0, positions].double() for tensor in (slope, streams[-1], leaves[-1])
+    )
     parts = weight * output
     size = float(parts.abs().sum()) + abs(constant)
     tolerance = tolerance_for(model).result
-    if abs(float(parts.sum()) + constant - settings["score"]) > tolerance * size:
+    if abs(float(parts.sum()) + constant - settings["input_score"]) > tolerance * size:
         raise _no_sum(model, "its head is not linear")
-    if not is_standard(norm, stream, output, tolerance):
-        raise _no_sum(model, f"its last norm, {type(norm).__name__}, is not LayerNorm or RMSNorm")
-    direction = linear_part_transposed(norm, weight) / deviation(norm, stream)
-    return _Head(direction, constant + float(weight @ offset(norm, weight)), position, settings)
+    last = Norm.of(norm, stream, output)
+    if not last.fits(stream, output, tolerance):
+        raise _no_sum(model, f"its last norm, {last.name}, is not LayerNorm or RMSNorm")
+    directions = last.linear_part_transposed(weight) / last.deviation(stream)[:, None]
+    bias = constant + float((weight @ last.offset(weight)).sum())
+    return _Head(directions, bias, positions, settings)
 
 
 def _no_sum(model: nn.Module, reason: str) -> UnsupportedModelError:
@@ -204,14 +212,6 @@ def _score(
     return target_logit(scorer, logits, against)
 
 
-def _read_position(model: nn.Module, slope: Tensor) -> tuple[Tensor, int]:
-    """Return the derivative of the score at the only position that it depends on, and that."""
-    positions = slope.any(dim=-1).nonzero().flatten().tolist()
-    if len(positions) != 1:
-        raise _no_sum(model, f"it reads the last norm at {len(positions)} positions, expected one")
-    return slope[positions[0]], positions[0]
-
-
 class _Added(NamedTuple):
     """What a block adds to the score, and what `alti` needs to follow it to the input."""
 
@@ -219,19 +219,23 @@ class _Added(NamedTuple):
     attention: NDArray[np.float64]  # (key)
     feed_forward: float
     bias: float
-    before: float  # of the stream below the block
+    before: NDArray[np.float64]  # (read), of the stream below the block
 
 
 def _added(block: Block, head: _Head) -> _Added:
-    place, direction = head.position, head.direction
-    per_head = block.values.double() @ (block.projection.double() @ direction)[..., None]
-    attention = (block.weights[:, place].double() * per_head[..., 0]).sum(dim=0)
+    import torch
+
+    read, directions = head.positions, head.directions
+    # Of a head's value j for the position p that is read: (head, j, p).
+    per_head = block.values.double() @ (block.projection.double() @ directions.T)
+    attention = torch.einsum("hpj,hjp->j", block.weights[:, read].double(), per_head)
+    fed = (block.output - block.total)[read].double()
     return _Added(
         distances(block),
         attention.cpu().numpy(),
-        float(direction @ (block.output - block.total)[place].double()),
-        float(direction @ block.bias.double()),
-        float(direction @ block.residual[place].double()),
+        float((directions * fed).sum()),
+        float((directions @ block.bias.double()).sum()),
+        (directions * block.residual[read].double()).sum(dim=-1).cpu().numpy(),
     )
 
 
@@ -242,13 +246,13 @@ def _contributions(
     layers, clipped = contributions([block.distances for block in blocks])
     composed = np.eye(len(layers[0]))  # from the stream below a block to input tokens
     values = np.zeros(len(composed))
-    values[head.position] = blocks[0].before
+    values[head.positions.cpu().numpy()] = blocks[0].before
     for block, layer in zip(blocks, layers, strict=True):
         values += block.attention @ composed
         composed = layer @ composed
     feed_forward = [block.feed_forward for block in blocks]
     bias = head.bias + sum(block.bias for block in blocks)
-    score = head.settings["score"]
+    score = head.settings["input_score"]
     error = values.sum() + sum(feed_forward) + bias - score
     size = np.abs(values).sum() + np.abs(feed_forward).sum() + abs(bias)
     if abs(error) > tolerance_for(model).result * size:
@@ -256,5 +260,10 @@ def _contributions(
             f"the parts of the logit of {type(model).__name__} sum to {score + error:.4g}, "
             f"expected {score:.4g}: its blocks add something else to the residual stream"
         )
-    settings = {"feed_forward": feed_forward, "bias": bias, "clipped": clipped, "signed": True}
+    settings: dict[str, Any] = {
+        "feed_forward": feed_forward,
+        "bias": bias,
+        "clipped": clipped,
+        "signed": True,
+    }
     return values, {**head.settings, **settings}

@@ -13,7 +13,7 @@ from attnflow.edges._blocks import Block
 from attnflow.edges._capture import capture_blocks
 from attnflow.edges._graph import graph, normalize
 from attnflow.edges._inputs import BlockSettings, one_or_all
-from attnflow.edges._layout import BlockLayout, layout_of
+from attnflow.edges._layout import BlockLayout, layout_of, layout_settings
 from attnflow.models.capture import Sizes
 from attnflow.models.inputs import Inputs, ModelInput, Several, Single, name_example, takes_pipeline
 from attnflow.types import AttentionGraph
@@ -91,7 +91,9 @@ def norms(
         layers = capture_blocks(model, inputs, layout_of(model, layout), edges)
         (tokens,), origin = name_example(model, inputs, 0, layers[0].shape[:1])
         share = "measured" if residual is None else residual
-        return graph(layers, tokens, origin, edges="norms", residual=share)
+        return graph(
+            layers, tokens, origin, edges="norms", residual=share, **layout_settings(layout)
+        )
 
     return one_or_all(
         compute, model, tokenizer, text, truncate=truncate, name="norms", estimate=_memory

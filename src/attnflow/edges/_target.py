@@ -24,7 +24,6 @@ def target_scorer(
     model: nn.Module, tokenizer: Any, inputs: Inputs, target: OneTarget, position: int | None
 ) -> Scorer:
     """Return the scorer of one input."""
-    _check_single(target, "target")
     [(fields, main, _)] = split_batch(inputs)
     axes = 3 if fields[main].is_floating_point() else 2
     if fields[main].ndim == axes and fields[main].shape == inputs.forward[main].shape:
@@ -40,7 +39,6 @@ def target_logit(
     scorer: Scorer, logits: Logits, against: OneTarget
 ) -> tuple[Tensor, dict[str, Any]]:
     """Return the score of a pass, and settings that describe it."""
-    _check_single(against, "against")
     [found] = scorer.target_scores(logits, [0])
     score = logits.values[0, found.target]
     settings = {
@@ -50,7 +48,7 @@ def target_logit(
     }
     if against is not None:
         classes = scorer.classes(logits)
-        other = classes.number(against, "against")
+        other = classes.likeliest(against, logits.values[0].detach(), "against")
         if other == found.target:
             raise InputError(
                 f"against: expected another class than the target {classes.name(other)!r}, got "
@@ -58,13 +56,15 @@ def target_logit(
             )
         score = score - logits.values[0, other]
         settings |= {"against": other, "against_name": classes.name(other)}
-    return score, {**settings, "score": float(score.detach())}
+    kind = "logit" if against is None else "logit_difference"  # as importance names them
+    return score, {**settings, "score": kind, "input_score": float(score.detach())}
 
 
-def _check_single(target: object, name: str) -> None:
+def check_single(target: object, against: object) -> None:
     """Reject a target for each text, which importance takes."""
-    if isinstance(target, list | tuple):
-        raise InputError(
-            f"{name}: expected one class or token for all texts, by name or number, got "
-            f"{target!r}. Call the function once for each text"
-        )
+    for name, given in (("target", target), ("against", against)):
+        if isinstance(given, list | tuple):
+            raise InputError(
+                f"{name}: expected one class or token for all texts, by name or number, got "
+                f"{given!r}. Call the function once for each text"
+            )

@@ -15,7 +15,7 @@ from attnflow.edges._calls import first_tensor, no_values
 from attnflow.edges._capture import capture_blocks
 from attnflow.edges._graph import graph, normalize
 from attnflow.edges._inputs import BlockSettings, one_or_all
-from attnflow.edges._layout import BlockLayout, layout_of
+from attnflow.edges._layout import BlockLayout, layout_of, layout_settings
 from attnflow.models.capture import (
     Sizes,
     evaluation_mode,
@@ -102,7 +102,10 @@ def value_zeroing(
             if progress is not None:
                 progress(number, len(blocks))
         (tokens,), origin = name_example(model, inputs, 0, layers[0].shape[:1])
-        return graph(layers, tokens, origin, edges="value_zeroing", residual="measured")
+        return graph(
+            layers, tokens, origin, edges="value_zeroing", residual="measured",
+            **layout_settings(layout),
+        )  # fmt: skip
 
     return one_or_all(
         compute, model, tokenizer, text, truncate=truncate, name="value_zeroing", estimate=_memory

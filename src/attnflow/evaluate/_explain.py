@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from attnflow._internal import checks
 from attnflow._internal.sinks import Sinks, sinks_to_remove
-from attnflow.edges import BlockLayout, Edges, check_edges, edge_graph
+from attnflow.edges import BlockLayout, Edges, check_edges, check_layout, edge_graph
 from attnflow.errors import InputError, UnsupportedModelError
 from attnflow.evaluate._explanation import Explanation
 from attnflow.evaluate._threads import is_small, one_thread_if_small
@@ -120,6 +120,7 @@ def explain(
             f"{type(text).__name__}"
         )
     chosen, names = _check_methods(methods), _check_edges(edges)
+    check_layout(layout)
     _ = sinks_to_remove((), 0, sinks)  # checks the setting before any work
     model, tokenizer = model_and_tokenizer(model, tokenizer)
     inputs = prepare(model, tokenizer, text, truncate=truncate)

@@ -7,7 +7,7 @@ from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from attnflow._internal import checks
-from attnflow.edges import BlockLayout
+from attnflow.edges import BlockLayout, check_layout
 from attnflow.errors import InputError
 from attnflow.evaluate._evaluation import Evaluation
 from attnflow.evaluate._measured import Measured
@@ -76,6 +76,7 @@ def measure(
     LayerTable(texts=2, rows=('raw', 'rollout', 'flow'), layers=(1, 2, 3, 4, 5, 6))
     """
     given = _labelled(texts)
+    check_layout(layout)
     if threads is not None:
         threads = checks.as_int(threads, "threads", least=1, most=checks.MAX_THREADS)
     model, tokenizer = model_and_tokenizer(model, tokenizer)

@@ -29,6 +29,9 @@ ROLES: tuple[Role, ...] = ("self", "decoder", "cross")
 
 # Largest error of row sums in half precision: twice the 2⁻⁸ of rounding to bfloat16.
 _ROUNDING_HALF = 2**-7
+# Terms of scores that hide a key. Chosen: masks have -10,000 or the dtype's minimum, position
+# biases are larger, and no scores of a model make up for this one.
+_HIDDEN = -5000.0
 
 
 class Call:
@@ -51,6 +54,13 @@ class Call:
         """Return the mean over heads times `R` (batch, key, column): (batch, query, column)."""
         return self.mean().to(R) @ R
 
+    def visible(self) -> Tensor | None:
+        """Return whether a query may attend to a key (query, key), in any head and example.
+
+        None if it is unknown, as for weights that the model computed itself.
+        """
+        return None
+
 
 class GivenWeights(Call):
     """A call whose weights (batch, head, query, key) the model computed itself."""
@@ -63,6 +73,19 @@ class GivenWeights(Call):
         """Return the given weights, which have memory already."""
         del buffer
         return self._given
+
+
+def visible_keys(mask: Tensor | None, like: Tensor, size: tuple[int, int, int]) -> Tensor:
+    """Return `Call.visible` for a mask, boolean or added to the scores; None hides no key."""
+    import torch
+
+    _, queries, keys = size
+    if mask is None:
+        return torch.ones(queries, keys, dtype=torch.bool, device=like.device)
+    seen = mask[..., :keys] if mask.dtype == torch.bool else mask[..., :keys] > _HIDDEN
+    if seen.ndim > 2:
+        seen = seen.flatten(0, -3).any(dim=0)
+    return seen.expand(queries, keys)
 
 
 def head_mean(weights: Tensor) -> Tensor:

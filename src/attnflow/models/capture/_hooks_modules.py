@@ -16,7 +16,14 @@ from attnflow.errors import UnsupportedModelError
 from attnflow.models._families import DROPOUT_NAMES
 from attnflow.models._model import SharedContext
 from attnflow.models.capture._blocks import BlockCall, mask_of_heads
-from attnflow.models.capture._calls import Buffer, Call, GivenWeights, Receive, role_of
+from attnflow.models.capture._calls import (
+    Buffer,
+    Call,
+    GivenWeights,
+    Receive,
+    role_of,
+    visible_keys,
+)
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -213,6 +220,9 @@ class _FunctionCall(BlockCall):
             scores = scores + mask
         weights = scores.softmax(dim=-1)
         return weights if weights.ndim == 4 else weights[None, None]
+
+    def visible(self) -> Tensor | None:
+        return visible_keys(self._mask(slice(None)), self.query, self.size)
 
     def _mask(self, rows: slice) -> Tensor | None:
         import torch

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from attnflow.errors import UnsupportedModelError
 from attnflow.models._model import configs_of
 from attnflow.models.capture._blocks import BlockCall, mask_of_heads
-from attnflow.models.capture._calls import Buffer, Receive, role_of
+from attnflow.models.capture._calls import Buffer, Receive, role_of, visible_keys
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -177,13 +177,20 @@ class _TransformersCall(BlockCall):
             mask = torch.zeros_like(mask, dtype=self.query.dtype).masked_fill_(~mask, lowest)
         return mask
 
+    def visible(self) -> Tensor | None:
+        mask = self._additive_mask(slice(None))
+        if mask is None and not self.capture.fused and self._is_causal():
+            return None  # a causal model without a mask may have one of its own
+        return visible_keys(mask, self.query, self.size)
+
     def _causal_without_mask(self) -> bool:
         """Return whether no mask means a causal one, by the rule of transformers for SDPA.
 
         A single query attends to every key.
         """
-        if not self.capture.fused or self.size[1] == 1:
-            return False
+        return self.capture.fused and self.size[1] > 1 and self._is_causal()
+
+    def _is_causal(self) -> bool:
         causal = self.settings.get("is_causal")
         return bool(getattr(self.module, "is_causal", True) if causal is None else causal)
 

@@ -103,11 +103,11 @@ class Scorer:
         found: list[TargetScore] = []
         for row, number in zip(values, numbers, strict=True):
             given, item = self.targets[number], self.inputs[number]
-            target = int(row.argmax()) if given is None else _likeliest(classes, row, given)
+            target = int(row.argmax()) if given is None else classes.likeliest(given, row)
             best: list[int] = row.topk(min(2, len(row))).indices.tolist()
             other = next((number for number in best if number != target), target)
             if self.against is not None:
-                other = _likeliest(classes, row, self.against, "against")
+                other = classes.likeliest(self.against, row, "against")
                 if other == target:
                     raise InputError(
                         f"against: expected another answer than the target, got "
@@ -176,12 +176,6 @@ class Scorer:
                 "attnflow.importance.blank_out and the other functions there explain an output as "
                 "it is with score='logit'"
             )
-
-
-def _likeliest(classes: Classes, logits: Tensor, given: int | str, argument: str = "target") -> int:
-    """Return the number of a class or token, of several spellings the one of the largest logit."""
-    numbers = classes.numbers(given, argument)
-    return max(numbers, key=lambda number: float(logits[number]))
 
 
 def independent_classes(model: nn.Module) -> bool:

@@ -13,7 +13,7 @@ from attnflow.errors import InputError
 from attnflow.models.inputs import inner_tokenizer, token_names
 
 if TYPE_CHECKING:
-    from torch import nn
+    from torch import Tensor, nn
 
 # A class or a token by number or name, or a list with one for each text. None: the model's
 # prediction.
@@ -88,6 +88,10 @@ class Classes:
                 raise
             return [spaced]
         return [found] if spaced in (None, found) else [found, spaced]
+
+    def likeliest(self, target: int | str, logits: Tensor, argument: str = "target") -> int:
+        """Return that of `numbers` with the largest of the logits (class)."""
+        return max(self.numbers(target, argument), key=lambda number: float(logits[number]))
 
     def _after_space(self, word: str) -> int | None:
         """Return the token of a word with a space before it; None if there is no such token."""

@@ -1,0 +1,63 @@
+"""`effective_heads` is effective attention of each head, as an `Attention`."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import reference
+from edge_models import CAUSAL, FAMILIES, PAIRS, attention, inputs_for, model_of, one
+from own_models import NORM_FIRST, OwnModel
+from small_tokenizers import tokenizer_for
+
+import attnflow as af
+from attnflow import edges
+from close_results import assert_close
+
+effective_heads: Any = edges.effective_heads
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_each_head_is_the_positive_part_of_the_literal_decomposition(family: str):
+    found = one(effective_heads, family)
+    layers = reference.layers_of(family)
+    assert (found.n_layers, found.n_heads) == (len(layers), len(layers[0].A)) == (3, 4)
+    for mine, layer in zip(found.weights, layers, strict=True):
+        for head, expected in zip(mine, reference.effective(layer), strict=True):
+            shares = reference.rows_to_one(np.maximum(expected, 0))
+            np.testing.assert_allclose(head, shares, rtol=0, atol=1e-5)
+    assert found.causal is (family in CAUSAL)
+    expected = one(attention, family)
+    assert (found.tokens, found.origin) == (expected.tokens, expected.origin)
+
+
+def test_methods_take_one_head_and_other_fusions():
+    found = one(effective_heads, "bert")
+    for method in (af.raw, af.rollout, af.flow):
+        assert method(found, head=2, layers=[3]).scores.shape == (1, 9, 9)
+    fused = found.graph(heads="max", residual=0.0)
+    expected = reference.rows_to_one(found.weights[1].max(axis=0))
+    np.testing.assert_allclose(fused.layers[1], expected, rtol=0, atol=1e-6)
+
+
+def test_one_text_gives_one_result_and_a_list_a_list():
+    arguments = model_of("gpt2"), tokenizer_for("gpt2")
+    alone = effective_heads(*arguments, "the cat")
+    assert_close(effective_heads(*arguments, ["the cat", "the"])[0], alone)
+
+
+def test_a_layout_names_the_value_projection():
+    ids = inputs_for("bert")["input_ids"]
+    [found] = effective_heads(OwnModel().eval(), None, ids, layout=NORM_FIRST)
+    assert (found.n_layers, found.n_heads) == (3, 4)
+
+
+@pytest.mark.parametrize("family", PAIRS)
+def test_an_encoder_decoder_is_an_error(family: str):
+    with pytest.raises(af.UnsupportedModelError, match="of one sequence, got several"):
+        _ = one(effective_heads, family)
+
+
+def test_memory_that_does_not_suffice_is_an_error(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("attnflow.models.capture._memory.available_bytes", lambda: 0)
+    with pytest.raises(af.InputError, match="effective_heads needs about"):
+        _ = one(effective_heads, "bert")
