@@ -21,9 +21,10 @@ from attnflow.maxflow._cache import is_compiled
 from attnflow.maxflow._network import Network
 
 # What plain Python takes on in one process, in edges of the networks it solves: about a second of
-# work if there are kernels on disk, which is as long as it takes to load them, and about four if
-# they have to be compiled first. 3.5 million edges a second were measured, of 12 to 48 tokens.
-_WORK_BEFORE_LOADING, _WORK_BEFORE_COMPILING = 3 * 2**20, 12 * 2**20
+# work if there are kernels on disk, which is as long as it takes to load them, and less than three
+# if they have to be compiled first: enough for one query of 32 tokens, also of 30 layers with the
+# correction for the receptive field. 13 million edges a second were measured, of 6 to 30 layers.
+_WORK_BEFORE_LOADING, _WORK_BEFORE_COMPILING = 12 * 2**20, 32 * 2**20
 # Nodes of a layer up to which kernels use one word for a bit set; they are compiled for that.
 _NARROW = 64
 # Seconds. Chosen: reading compiled kernels is quicker.
