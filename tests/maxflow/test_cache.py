@@ -6,6 +6,7 @@ from typing import Any
 
 import numba
 import pytest
+from numba.core import config
 
 from attnflow.maxflow._cache import discard_stale_cache, is_compiled
 
@@ -59,7 +60,7 @@ def test_kernels_are_where_numba_keeps_them_in_the_folder_that_the_user_names(
     source = package / "_a.py"
     _ = source.write_text("def f(x):\n    return x + 1\n")
     monkeypatch.setenv("NUMBA_CACHE_DIR", chosen)
-    monkeypatch.setattr(numba.config, "CACHE_DIR", chosen)  # read when Numba was imported
+    monkeypatch.setattr(config, "CACHE_DIR", chosen)  # read when Numba was imported
     discard_stale_cache(package)
     assert not is_compiled(package, "_a.f")
     found: dict[str, Any] = {}
