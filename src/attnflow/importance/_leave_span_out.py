@@ -10,7 +10,7 @@ from attnflow._internal.checks import Progress
 from attnflow.errors import InputError
 from attnflow.importance._ablation import blank_for, score_changes
 from attnflow.importance._settings import BlankOutSettings, Replace
-from attnflow.models.inputs import Pair
+from attnflow.models.inputs import Pair, takes_pipeline
 from attnflow.models.scoring import OneTarget, Score, Scorer, SingleInput, Target
 from attnflow.types import Importance, Origin, Span
 
@@ -37,6 +37,7 @@ def leave_span_out(
     spans: Literal["words"] | Sequence[Sequence[Span]] = "words",
     **settings: Unpack[BlankOutSettings],
 ) -> list[Importance]: ...
+@takes_pipeline
 def leave_span_out(
     model: nn.Module,
     tokenizer: Any,

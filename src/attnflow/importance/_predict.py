@@ -102,6 +102,7 @@ def predict_among(
     after_space: bool = False,
     **settings: Unpack[PassSettings],
 ) -> list[Prediction]: ...
+@takes_pipeline
 def predict_among(
     model: nn.Module,
     tokenizer: Any,
