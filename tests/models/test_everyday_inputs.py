@@ -197,6 +197,20 @@ def test_an_image_goes_through_the_processor(vit: Any) -> None:
     _alike(both[0], found)
 
 
+def test_an_image_goes_through_an_image_processor_of_transformers(vit: Any) -> None:
+    # The one that needs no torchvision; AutoImageProcessor falls back on it.
+    from transformers.models.vit.image_processing_pil_vit import ViTImageProcessorPil
+
+    read: Any = ViTImageProcessorPil
+    processor = read(size={"height": 16, "width": 16}, image_mean=[0.4] * 3, image_std=[0.2] * 3)
+    found: Any = af.attend(vit, processor, IMAGE)
+    resized = np.asarray(IMAGE.convert("RGB").resize((16, 16), Image.Resampling.BILINEAR))
+    pixels = torch.tensor((resized / 255 - 0.4) / 0.2).permute(2, 0, 1).float()
+    [ready] = af.attend(vit, None, {"pixel_values": pixels[None]})
+    _alike(found, ready)
+    assert found.origin.grid == af.Grid(4, 4, 1)
+
+
 def test_edges_of_an_image_are_one_graph_and_of_a_list_a_list(vit: Any) -> None:
     for weigh in (af.edges.attention, af.edges.norms, af.edges.value_zeroing):
         graph: Any = weigh(vit, Processor(), IMAGE)

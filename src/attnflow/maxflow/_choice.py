@@ -25,6 +25,8 @@ from attnflow.maxflow._network import Network
 # if they have to be compiled first: enough for one query of 32 tokens, also of 30 layers with the
 # correction for the receptive field. 13 million edges a second were measured, of 6 to 30 layers.
 _WORK_BEFORE_LOADING, _WORK_BEFORE_COMPILING = 12 * 2**20, 32 * 2**20
+# What people are told while they wait for it.
+COMPILING = "compiling (once per installation)"
 # Nodes of a layer up to which kernels use one word for a bit set; they are compiled for that.
 _NARROW = 64
 # Seconds. Chosen: reading compiled kernels is quicker.
@@ -73,6 +75,11 @@ def load_kernels(nodes: int) -> None:
     _loaded.add(narrow)
 
 
+def is_compiled_on_disk() -> bool:
+    """Whether the kernels need not be compiled when they are first needed."""
+    return is_compiled(Path(__file__).parent, "_sink.solve_sink")
+
+
 def _is_narrow(nodes: int) -> bool:
     return nodes <= _NARROW
 
@@ -80,8 +87,7 @@ def _is_narrow(nodes: int) -> bool:
 @functools.cache
 def _most_work() -> int:
     """The work for plain Python, by whether this installation has compiled kernels."""
-    compiled = is_compiled(Path(__file__).parent, "_sink.solve_sink")
-    return _WORK_BEFORE_LOADING if compiled else _WORK_BEFORE_COMPILING
+    return _WORK_BEFORE_LOADING if is_compiled_on_disk() else _WORK_BEFORE_COMPILING
 
 
 @contextmanager
@@ -91,7 +97,7 @@ def _announced(kernel: Any) -> Generator[None]:
     def announce() -> None:
         if kernel.stats.cache_misses:
             logging.getLogger("attnflow").warning(
-                "attnflow: compiling (once per installation), for about a quarter of a minute"
+                "attnflow: %s, for about a quarter of a minute", COMPILING
             )
 
     timer = threading.Timer(_ANNOUNCE_AFTER, announce)
