@@ -237,15 +237,19 @@ def test_an_image_needs_a_processor(vit: Any, small_bert: models.Loaded, process
 
 def test_a_pipeline_is_a_model_with_its_tokenizer(small_bert: models.Loaded) -> None:
     model, tokenizer = small_bert.model, small_bert.tokenizer
-    pipe = hf.pipeline("fill-mask", model=model, tokenizer=tokenizer, device="cpu")
+    # With its type, so that type checkers see which calls there are.
+    pipe: transformers.Pipeline = hf.pipeline(
+        "fill-mask", model=model, tokenizer=tokenizer, device="cpu"
+    )
     text = "Mary saw [MASK] house"
-    _alike(af.attend(pipe, None, text), af.attend(model, tokenizer, text))
-    _alike(af.attend(pipe, tokenizer, text), af.attend(model, tokenizer, text))
-    blanked = blank_out(pipe, None, text)
+    _alike(af.attend(pipe, text), af.attend(model, tokenizer, text))
+    assert len(af.attend(pipe, [text, text])) == 2
+    blanked = blank_out(pipe, text=text)
     assert blanked == blank_out(model, tokenizer, text)
-    found = explain(pipe, None, text, methods=["raw"], edges=["attention", "norms"])
+    found = explain(pipe, text, methods=["raw"], edges=["attention", "norms"])
     assert found.importance["blank_out"] == blanked
-    assert models.rollout_segments(pipe, None, text).tokens == blanked.tokens
+    assert models.rollout_segments(pipe, text).tokens == blanked.tokens
+    assert af.edges.edge_graph(pipe, text, "norms") == found.graphs["norms"]
 
 
 _TEXT = "Mary saw [MASK] house"

@@ -16,6 +16,7 @@ from attnflow.types import Importance, Origin, Span
 
 if TYPE_CHECKING:
     from torch import nn
+    from transformers import Pipeline
 
 # Characters (start, end) of a text, or all of its words.
 Spans: TypeAlias = Literal["words"] | Sequence[Span]
@@ -33,6 +34,20 @@ def leave_span_out(
 def leave_span_out(
     model: nn.Module,
     tokenizer: Any,
+    text: list[str] | list[Pair],
+    spans: Literal["words"] | Sequence[Sequence[Span]] = "words",
+    **settings: Unpack[BlankOutSettings],
+) -> list[Importance]: ...
+@overload
+def leave_span_out(
+    model: Pipeline,
+    text: str | Pair,
+    spans: Spans = "words",
+    **settings: Unpack[BlankOutSettings],
+) -> Importance: ...
+@overload
+def leave_span_out(
+    model: Pipeline,
     text: list[str] | list[Pair],
     spans: Literal["words"] | Sequence[Sequence[Span]] = "words",
     **settings: Unpack[BlankOutSettings],

@@ -8,7 +8,7 @@ import inspect
 import sys
 import threading
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, cast, overload
 from weakref import WeakKeyDictionary
 
 from attnflow._internal.optional import require
@@ -17,9 +17,10 @@ from attnflow.models._families import DECODERS, FAMILIES, Family
 
 if TYPE_CHECKING:
     from torch import nn
+    from transformers import Pipeline
 
 P = ParamSpec("P")
-T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 # What a pipeline reads its input with, the most complete first.
 _READERS = ("processor", "tokenizer", "image_processor", "feature_extractor")
@@ -41,7 +42,16 @@ def model_and_tokenizer(model: Any, tokenizer: Any) -> tuple[nn.Module, Any]:
     return checked_model(model), tokenizer
 
 
-def takes_pipeline(function: Callable[P, T]) -> Callable[P, T]:
+class TakesPipeline(Protocol[P, T_co]):
+    """A function of (model, tokenizer, text, …) that a pipeline and a text may be passed to."""
+
+    @overload
+    def __call__(self, *args: P.args, **settings: P.kwargs) -> T_co: ...
+    @overload
+    def __call__(self, model: Pipeline, *args: Any, **settings: Any) -> T_co: ...
+
+
+def takes_pipeline(function: Callable[P, T_co]) -> TakesPipeline[P, T_co]:
     """Let a function of (model, tokenizer, text, …) be called with (pipeline, text, …).
 
     The function gets the pipeline's model and tokenizer. A tokenizer or None after the pipeline is
@@ -49,7 +59,7 @@ def takes_pipeline(function: Callable[P, T]) -> Callable[P, T]:
     """
 
     @functools.wraps(function)
-    def call(*args: Any, **settings: Any) -> T:
+    def call(*args: Any, **settings: Any) -> T_co:
         pipeline, *others = args or (settings.get("model"),)
         if is_pipeline(pipeline):
             if not args:
@@ -61,7 +71,7 @@ def takes_pipeline(function: Callable[P, T]) -> Callable[P, T]:
             args = (*model_and_tokenizer(pipeline, tokenizer), *others)
         return function(*args, **settings)
 
-    return call
+    return cast("TakesPipeline[P, T_co]", call)
 
 
 def is_pipeline(model: object) -> bool:
