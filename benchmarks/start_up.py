@@ -2,18 +2,24 @@
 
 import statistics
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import forward_pass
 import report
 import timing
-from first_calls import LARGE, STEPS
+from first_calls import DEEP, LARGE, LARGER, SENTENCE, STEPS
 from plan import Plan
 
 _HEAVY = ("numba", "llvmlite", "torch", "matplotlib")
 
-_SENTENCE, _LARGER = STEPS[0][0], STEPS[1][0]
+_EXPLAIN = """
+import sys
+from attnflow.cli import main
+sys.argv = ["attnflow", "explain", *{arguments}]
+main()
+"""
+_TEXT = "the key to the cabinets"
 
 # Nothing else is imported before, or it would not be counted.
 _IMPORT = """
@@ -37,15 +43,16 @@ def section(plan: Plan) -> report.Section:
             if plan.forward_pass and forward_pass.is_possible()
             else ()
         )
-        kernels = {"NUMBA_CACHE_DIR": f"{folder}/numba"} if plan.fresh_compile else {}
+        steps = [name for name in STEPS if plan.fresh_compile or name != LARGE]
         first, *others = [
-            timing.in_new_process(
-                str(Path(__file__).with_name("first_calls.py")),
-                *(["large"] if plan.fresh_compile else []),
-                environment=byte_code | kernels,
-            )
+            _first_calls(steps, byte_code | _no_kernels(plan, f"{folder}/numba"))
             for _ in range(1 + plan.rounds)
         ]
+        # A process of its own each, and no kernels for any.
+        deep = {
+            name: _first_calls([name], byte_code | _no_kernels(plan, f"{folder}/{number}"))[name]
+            for number, name in enumerate(DEEP)
+        }
     rows = [
         [
             step,
@@ -54,13 +61,14 @@ def section(plan: Plan) -> report.Section:
         ]
         for step in first
     ]
+    rows += [[f"{SENTENCE}: {name}", report.duration(took), ""] for name, took in deep.items()]
     text = (
         f"`import attnflow` takes {report.duration(ours)}, `import numpy`, which attnflow loads "
         f"when it is first used, {report.duration(numpy)}: medians of {plan.rounds} new processes "
         f"each, in turns, byte code on disk. Of {', '.join(_HEAVY)} it loads none. The kernels are "
         "compiled when they are first needed on a machine and read from Numba's cache after that; "
         "small flows need none. The steps below are those of a new process, in order, on random "
-        "attention of 6 layers."
+        "attention; those of 12 and 30 layers have a process of their own each."
     )
     finding = report.Finding(
         "`import attnflow`",
@@ -70,38 +78,69 @@ def section(plan: Plan) -> report.Section:
     )
     empty = "cache empty" if plan.fresh_compile else "first process"
     head = ["step", empty, f"from the cache, median of {plan.rounds}"]
-    larger = [report.duration(first[step]) for step in (_LARGER, LARGE[0]) if step in first]
-    first_flow = report.Finding(
+    sentences = [report.duration(took) for took in (first[SENTENCE], *deep.values())]
+    first_sentence = report.Finding(
         "the first flow of a sentence, 32 tokens, one query",
-        report.duration(first[_SENTENCE]),
-        f"the first larger one, and the first above 64 tokens: {', '.join(larger)}",
-        "under 3 s, and 15 s each, without a cache",
+        sentences[0],
+        f"12 layers, 30 layers, and these corrected for the receptive field: "
+        f"{', '.join(sentences[1:])}",
+        "under 3 s without a cache",
     )
-    found = (finding, first_flow, *command)
+    larger = [report.duration(first[step]) for step in (LARGER, LARGE) if step in first]
+    first_larger = report.Finding(
+        "the first larger flow",
+        larger[0],
+        f"the first above 64 tokens: {', '.join(larger[1:]) or 'not measured'}",
+        "under 15 s without a cache",
+    )
+    found = (finding, first_sentence, first_larger, *command)
     return report.Section("Start-up", (text, report.table(head, rows)), found)
 
 
-def _command(rounds: int, environment: Mapping[str, str]) -> tuple[report.Finding]:
-    """CPU time of `attnflow explain`, next to that of the imports which it cannot do without."""
+def _no_kernels(plan: Plan, folder: str) -> dict[str, str]:
+    return {"NUMBA_CACHE_DIR": folder} if plan.fresh_compile else {}
+
+
+def _first_calls(steps: Sequence[str], environment: Mapping[str, str]) -> dict[str, float]:
+    """Seconds of steps of a new process."""
+    program = str(Path(__file__).with_name("first_calls.py"))
+    return timing.in_new_process(program, *steps, environment=environment)
+
+
+def _command(rounds: int, environment: Mapping[str, str]) -> tuple[report.Finding, ...]:
+    """`attnflow explain`, next to the imports which it cannot do without; and bad input."""
+    no_folder = [_TEXT, "--model", "./no-such-folder"]
     codes = {
         "imports": "import torch, transformers",
-        "explain": "import sys; from attnflow.cli import main\n"
-        "sys.argv = ['attnflow', 'explain', 'the key to the cabinets']; main()",
+        "explain": _EXPLAIN.format(arguments=[_TEXT]),
+        "no folder": _EXPLAIN.format(arguments=no_folder),
+        "no text": _EXPLAIN.format(arguments=[" "]),
     }
-    times: dict[str, list[float]] = {name: [] for name in codes}
+    times: dict[str, list[timing.Spent]] = {name: [] for name in codes}
     for turn in range(rounds + 1):
         for name, code in codes.items():
-            seconds = timing.cpu_seconds("-c", code, environment=environment)
+            status = 1 if name.startswith("no ") else 0
+            spent = timing.of_process("-c", code, environment=environment, status=status)
             if turn:  # the first turn writes the byte code
-                times[name].append(seconds)
-    imports, explain = (statistics.median(times[name]) for name in codes)
+                times[name].append(spent)
+    wall = {name: statistics.median(spent.wall for spent in of) for name, of in times.items()}
+    cpu = {name: statistics.median(spent.cpu for spent in of) for name, of in times.items()}
     return (
+        *(
+            report.Finding(
+                f"`attnflow explain`, {what} time",
+                report.duration(took["explain"]),
+                f"{took['explain'] / took['imports']:.2f} times `import torch, transformers`: "
+                f"{report.duration(took['imports'])}",
+                f"at most 1.3 times and 1 s: {report.duration(1.3 * took['imports'] + 1)}",
+            )
+            for what, took in (("wall", wall), ("CPU", cpu))
+        ),
         report.Finding(
-            "`attnflow explain`, CPU time",
-            report.duration(explain),
-            f"{explain / imports:.2f} times `import torch, transformers`: "
-            f"{report.duration(imports)}",
-            f"at most 1.3 times and 1 s: {report.duration(1.3 * imports + 1)}",
+            "`attnflow explain` with a folder that does not exist",
+            report.duration(wall["no folder"]),
+            f"with whitespace for a text: {report.duration(wall['no text'])}",
+            "under 1 s",
         ),
     )
 

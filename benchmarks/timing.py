@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 # Threads of one library may wait busily for a moment after their work; the next one's time should
 # not begin before they sleep. Chosen here: OpenMP runtimes spin for some milliseconds.
@@ -40,17 +40,28 @@ def in_turns(runs: Mapping[str, Callable[[], object]], rounds: int) -> dict[str,
     return times
 
 
-def cpu_seconds(*arguments: str, environment: Mapping[str, str] | None = None) -> float:
-    """CPU time of a new interpreter with these arguments, user and system, its threads included."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    _ = subprocess.run(
+class Spent(NamedTuple):
+    """What a process took."""
+
+    wall: float
+    cpu: float  # user and system, of all its threads
+
+
+def of_process(
+    *arguments: str, environment: Mapping[str, str] | None = None, status: int = 0
+) -> Spent:
+    """Seconds of a new interpreter with these arguments, which has to end with `status`."""
+    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    ended = subprocess.run(
         [sys.executable, *arguments],
         capture_output=True,
-        check=True,
+        check=False,
         env={**os.environ, **(environment or {})},
     )
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+    wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+    if ended.returncode != status:
+        raise RuntimeError(f"expected exit code {status}, got {ended.returncode}: {ended.stderr}")
+    return Spent(wall, after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime)
 
 
 def in_new_process(*arguments: str, environment: Mapping[str, str] | None = None) -> Any:

@@ -25,6 +25,10 @@ class NoPredictionError(UnsupportedModelError):
     """The output of this model has no logits, as that of an encoder without a head."""
 
 
+class NoGradientError(UnsupportedModelError):
+    """The output of this model has no gradient by its embeddings, as that of a quantised one."""
+
+
 class MissingDependencyError(AttnflowError, ImportError):
     """An optional package is not installed; the message says how to install it."""
 

@@ -52,6 +52,29 @@ def test_a_quick_run_measures_no_model(benchmarks: Any):
     ]
 
 
+def test_the_command_reports_wall_and_processor_time_and_that_of_bad_input(
+    benchmarks: Any, tmp_path: Path
+):
+    part = benchmarks("start_up")
+    environment = {"PYTHONPYCACHEPREFIX": str(tmp_path), "PYTHONDONTWRITEBYTECODE": ""}
+    wall, cpu, bad = part._command(1, environment)
+    assert (wall.what, cpu.what) == (
+        "`attnflow explain`, wall time",
+        "`attnflow explain`, CPU time",
+    )
+    for found in (wall, cpu):
+        assert " times `import torch, transformers`: " in found.beside
+        assert found.floor.startswith("at most 1.3 times and 1 s: ")
+    assert bad.what == "`attnflow explain` with a folder that does not exist"
+    assert bad.beside.startswith("with whitespace for a text: ")
+
+
+def test_a_command_that_ends_otherwise_than_expected_is_not_timed(benchmarks: Any):
+    timing = benchmarks("timing")
+    with pytest.raises(RuntimeError, match="expected exit code 1, got 0"):
+        timing.of_process("-c", "", status=1)
+
+
 def test_the_papers_tables_report_their_time_and_the_share_of_rollout_and_flow(
     benchmarks: Any, monkeypatch: pytest.MonkeyPatch
 ):

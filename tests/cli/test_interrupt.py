@@ -47,7 +47,8 @@ def _check_interrupted(process: "subprocess.Popen[str]") -> None:
     lines = errors.splitlines()
     assert (process.returncode, lines[-1:]) == (130, ["interrupted"]), errors
     # Compiling takes long, and the command says so.
-    said = ("attention flow: starting; ", "attnflow: compiling (once per installation), ")
+    compiling = "compiling (once per installation)"
+    said = (f"attention flow: {compiling}", f"attnflow: {compiling}, ")
     assert [line for line in lines[:-1] if not line.startswith(said)] == []
 
 

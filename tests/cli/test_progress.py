@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from attnflow.cli import _loading
+from attnflow.maxflow import load_kernels
 
 OnTerminal = Callable[..., str]
 # The bar or the line comes from a timer. `wait_shown` returns when it has come, and `wait_timer`
@@ -37,6 +38,11 @@ def _work(after: float, *steps: str) -> list[str]:
     return [sys.executable, "-c", WORK.format(after=after, steps="; ".join(steps))]
 
 
+def _no_kernels(folder: Path) -> dict[str, str]:
+    """An environment as after an installation, with no compiled kernels."""
+    return {"NUMBA_CACHE_DIR": str(folder)}
+
+
 def test_a_bar_appears_on_a_terminal_when_work_takes_long(on_terminal: OnTerminal) -> None:
     work = _work(SOON, "progress(0, 4)", "wait_shown()", "progress(1, 4)")
     shown = on_terminal(work, stream="stderr", env=SIZE)
@@ -45,12 +51,22 @@ def test_a_bar_appears_on_a_terminal_when_work_takes_long(on_terminal: OnTermina
 
 
 def test_until_the_first_report_the_bar_says_what_may_take_so_long(
-    on_terminal: OnTerminal,
+    on_terminal: OnTerminal, tmp_path: Path
 ) -> None:
     work = _work(SOON, "wait_shown()", "progress(0, 4)")
+    shown = on_terminal(work, stream="stderr", env=SIZE | _no_kernels(tmp_path))
+    assert "compiling (once per installation)" in shown
+    assert shown.index("compiling") < shown.index("attention flow")
+
+
+def test_nothing_is_said_to_be_compiled_where_compiled_kernels_are_on_disk(
+    on_terminal: OnTerminal,
+) -> None:
+    load_kernels(1)
+    work = _work(SOON, "wait_shown()", "progress(0, 4)")
     shown = on_terminal(work, stream="stderr", env=SIZE)
-    assert "starting (the first run compiles)" in shown
-    assert shown.index("starting") < shown.index("attention flow")
+    assert "starting" in shown
+    assert "compiling" not in shown
 
 
 def test_no_bar_appears_when_work_is_quick(on_terminal: OnTerminal) -> None:
@@ -64,7 +80,7 @@ def test_no_bar_appears_when_work_is_quick(on_terminal: OnTerminal) -> None:
         (
             SOON,
             ["wait_shown()", "progress(0, 4)"],
-            "attention flow: starting; the first run after installing compiles",
+            "attention flow: compiling (once per installation)",
         ),
         # The work goes on after that, but it has begun to report.
         (AFTER_THE_FIRST_STEP, ["progress(0, 4)", "wait_timer()", "progress(1, 4)"], ""),
@@ -72,9 +88,15 @@ def test_no_bar_appears_when_work_is_quick(on_terminal: OnTerminal) -> None:
     ],
 )
 def test_without_a_terminal_a_line_reports_a_long_start(
-    after: float, steps: list[str], written: str
+    after: float, steps: list[str], written: str, tmp_path: Path
 ) -> None:
-    result = subprocess.run(_work(after, *steps), capture_output=True, text=True, check=True)
+    result = subprocess.run(
+        _work(after, *steps),
+        capture_output=True,
+        text=True,
+        check=True,
+        env=SIZE | _no_kernels(tmp_path),
+    )
     assert result.stderr.count("\n") == bool(written)
     assert result.stderr.startswith(written)
     assert result.stdout == ""

@@ -1,5 +1,6 @@
 """What the command imports: little for an error, and no modelling code for the shipped model."""
 
+import os
 import subprocess
 import sys
 
@@ -24,6 +25,7 @@ def _imported(modules: str, *arguments: str) -> tuple[subprocess.CompletedProces
         capture_output=True,
         text=True,
         check=False,
+        env={**os.environ, "HF_HUB_OFFLINE": "1"},
     )
     *_, last = result.stdout.splitlines()
     assert last.startswith("IMPORTED"), result.stderr
@@ -37,6 +39,8 @@ def _imported(modules: str, *arguments: str) -> tuple[subprocess.CompletedProces
         (["\n\t "], "TEXT is empty"),
         ([TEXT, "--model", "./no-such-folder"], "there is no folder './no-such-folder'"),
         ([TEXT, "--model", "/no/such/folder"], "there is no folder '/no/such/folder'"),
+        ([TEXT, "--model", "no-such-folder"], "neither a folder here nor in the cache of the hub"),
+        ([TEXT, "--model", "no such folder"], "no such folder cannot be loaded: Repo id must"),
     ],
 )
 def test_bad_input_is_answered_before_torch_is_imported(arguments: list[str], message: str) -> None:

@@ -140,6 +140,9 @@ def test_a_prediction_says_how_sure_it_is():
     assert (
         repr(Prediction("is", {"is": 0.31}, 4)) == "Prediction('is', probability=0.31, position=4)"
     )
+    token = Prediction("Ġhis", {"Ġhis": 0.5, "Ġher": 0.25}, 7)  # of a byte-level tokenizer
+    assert repr(token) == "Prediction('his', probability=0.5, position=7)"
+    assert "<caption>his 0.5, position 7</caption>" in token._repr_html_()
     html = Prediction("<s>", {"<s>": 0.75, "b": 0.25})._repr_html_()
     assert "<th>&lt;s&gt;</th><td>0.75</td>" in html
     many = Prediction("0", {str(number): 0.02 for number in range(50)})._repr_html_()

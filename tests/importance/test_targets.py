@@ -83,7 +83,7 @@ def test_a_token_goes_by_its_name_or_by_a_text_that_is_one_token():
     found = [blank_out(model, tokenizer(), TEXT, target=t) for t in (7, "##s", "Man", 13)]
     assert [each.settings["target_name"] for each in found] == ["##s", "##s", "man", "man"]
     with pytest.raises(
-        af.InputError, match=r"expected one token, got 'keys', which is 2 tokens \(key ##s\)"
+        af.InputError, match=r"expected one token, got 'keys', which is 2 tokens \(key s\)"
     ):
         _ = blank_out(model, tokenizer(), TEXT, target="keys")
     with pytest.raises(af.InputError, match="'zzz' is not in the vocabulary"):
@@ -197,7 +197,7 @@ class Spaces:
     def __call__(self, text: str, *, add_special_tokens: bool) -> dict[str, list[int]]:
         assert not add_special_tokens
         whole = self._ids.get(text)
-        return {"input_ids": [3, 4] if whole is None else [whole]}
+        return {"input_ids": [2, 4] if whole is None else [whole]}
 
 
 @pytest.mark.parametrize(
@@ -214,6 +214,12 @@ def test_a_spelling_that_the_model_has_no_logit_for_is_none_of_them():
     assert classes.likeliest("his", torch.tensor([1.0])) == 0
     with pytest.raises(af.InputError, match="Rome"):
         _ = classes.numbers("Rome")
+
+
+def test_errors_about_tokens_name_them_as_people_write_them():
+    classes = Classes(5, None, Spaces(), tokens=True)
+    with pytest.raises(af.InputError, match=r"got ' Rome and', which is 2 tokens \(Rome ome\)"):
+        _ = classes.numbers(" Rome and")
 
 
 def test_of_two_spellings_the_more_probable_is_the_target():

@@ -2,8 +2,18 @@
 
 import sys
 from pathlib import Path
+from typing import Any
+
+import numba
+import pytest
+from numba.core import config
 
 from attnflow.maxflow._cache import discard_stale_cache, is_compiled
+
+
+@pytest.fixture(autouse=True)
+def _no_folder_of_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
 
 
 def _compiled(folder: Path) -> list[str]:
@@ -40,3 +50,23 @@ def test_a_folder_that_is_a_file_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "__pycache__").touch()
     discard_stale_cache(tmp_path)
     assert (tmp_path / "__pycache__").is_file()
+
+
+def test_kernels_are_where_numba_keeps_them_in_the_folder_that_the_user_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package, chosen = tmp_path / "package", str(tmp_path / "chosen")
+    package.mkdir()
+    source = package / "_a.py"
+    _ = source.write_text("def f(x):\n    return x + 1\n")
+    monkeypatch.setenv("NUMBA_CACHE_DIR", chosen)
+    monkeypatch.setattr(config, "CACHE_DIR", chosen)  # read when Numba was imported
+    discard_stale_cache(package)
+    assert not is_compiled(package, "_a.f")
+    found: dict[str, Any] = {}
+    exec(compile(source.read_text(), source, "exec"), found)  # noqa: S102
+    assert numba.njit(cache=True)(found["f"])(1) == 2
+    assert is_compiled(package, "_a.f")
+    _ = source.write_text("def f(x):\n    return x + 2\n")
+    discard_stale_cache(package)
+    assert [*Path(chosen).rglob("*.nb[ic]")] == []

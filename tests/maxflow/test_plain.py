@@ -45,6 +45,21 @@ def test_no_value_of_many_graphs_is_wrong():
     assert 0 < count.worst <= 1e-9
 
 
+def test_a_flow_that_starts_from_the_layer_below_is_that_from_nothing(family: Family):
+    for seed in range(4):
+        layers = family(np.random.default_rng(seed))
+        network = _plain.PlainNetwork(Network(layers, 3).capacity)
+        for sink in range(len(layers[0][0])):
+            raised = _plain.PlainFlow(network, 0, sink)
+            for depth in range(3, len(layers) + 1):
+                fresh = _plain.PlainFlow(network, 0, sink)
+                for solver in (raised, fresh):
+                    solver.solve(depth)
+                    assert solver.proved
+                assert raised.value == fresh.value
+                assert np.array_equal(raised.visited, fresh.visited)
+
+
 @pytest.mark.usefixtures("plain")
 @pytest.mark.parametrize("layer", [3, 6])
 def test_a_pair_carries_its_proof(certify: Callable[..., None], layer: int):
@@ -54,24 +69,25 @@ def test_a_pair_carries_its_proof(certify: Callable[..., None], layer: int):
         certify(G.layers, found, (layer, 2), sink)
 
 
-def _loses_a_unit(solver: Any, path: Any) -> None:
-    correct(solver, path)
-    solver._supply[path[0][1]] -= 1.0
+def _loses_a_unit(solver: Any) -> Any:
+    flow = correct(solver)
+    flow[-1, solver._source, solver._source] -= 1.0
+    return flow
 
 
-def _overfills(solver: Any, path: Any) -> None:
-    correct(solver, path)
-    layer, node = path[0]
-    solver._residual[layer][node][path[1][1]] -= 2.0**60
+def _overfills(solver: Any) -> Any:
+    flow = correct(solver)
+    flow[2, 0, 0] += 2.0**60
+    return flow
 
 
-correct = _plain.PlainFlow._push
+correct = _plain.PlainFlow._flow
 
 
 @pytest.mark.usefixtures("plain")
 @pytest.mark.parametrize("fault", [_loses_a_unit, _overfills])
 def test_what_is_no_flow_has_no_proof(monkeypatch: pytest.MonkeyPatch, fault: Callable[..., None]):
-    monkeypatch.setattr(_plain.PlainFlow, "_push", fault)
+    monkeypatch.setattr(_plain.PlainFlow, "_flow", fault)
     for solve in (
         lambda: af.flow(G, queries=[0], layers=[6]),
         lambda: af.max_flow(G, source=(6, 0), sink=1),
@@ -111,6 +127,7 @@ def test_work_is_counted_until_the_kernels_are_worth_loading(monkeypatch: pytest
 def test_more_is_solved_without_kernels_where_they_must_be_compiled_first(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Any
 ):
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
     monkeypatch.setattr(_choice, "__file__", str(tmp_path / "_choice.py"))
     most = _choice._most_work.__wrapped__
     assert most() == _choice._WORK_BEFORE_COMPILING
@@ -118,6 +135,17 @@ def test_more_is_solved_without_kernels_where_they_must_be_compiled_first(
     code = "_sink.solve_sink-27.py{}{}.1.nbc".format(*sys.version_info)
     (tmp_path / "__pycache__" / code).touch()
     assert most() == _choice._WORK_BEFORE_LOADING < _choice._WORK_BEFORE_COMPILING
+
+
+@pytest.mark.usefixtures("plain")
+def test_one_query_of_a_sentence_needs_no_kernels_in_a_decoder_of_thirty_layers(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(_choice, "_work", 0)
+    monkeypatch.setattr(_choice, "_most_work", lambda: _choice._WORK_BEFORE_COMPILING)
+    attention = random_attention(30, 1, 32, causal=True)
+    found = af.flow(attention, queries=[31], receptive_field=True)
+    assert found.scores.shape == (30, 1, 32)
 
 
 @pytest.mark.parametrize("misses", [{}, {"signature": 1}])

@@ -1,6 +1,7 @@
 """Inputs that people have: sentence pairs, chats, images and pipelines."""
 
 import copy
+import inspect
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,8 @@ import transformers
 from PIL import Image
 
 import attnflow as af
-from attnflow import models
-from attnflow.evaluate import explain
+from attnflow import evaluate, importance, models
+from attnflow.evaluate import EvaluationPlan, explain
 from attnflow.importance import blank_out
 
 hf: Any = transformers
@@ -51,10 +52,10 @@ def test_a_list_holds_several_pairs(small_bert: models.Loaded) -> None:
 def test_a_pair_is_one_text_of_importance_and_of_explain(small_bert: models.Loaded) -> None:
     model, tokenizer = small_bert.model, small_bert.tokenizer
     pair = ("Mary saw John", "at [MASK] house")
-    importance = blank_out(model, tokenizer, pair)
+    blanked = blank_out(model, tokenizer, pair)
     found = explain(model, tokenizer, pair, methods=["rollout"])
     assert found.text == "Mary saw John\nat [MASK] house"
-    assert found.tokens == importance.tokens
+    assert found.tokens == blanked.tokens
     assert found.tokens[found.query] == "[MASK]"
     graph = af.edges.norms(model, tokenizer, pair)
     assert isinstance(graph, af.AttentionGraph)
@@ -196,6 +197,20 @@ def test_an_image_goes_through_the_processor(vit: Any) -> None:
     _alike(both[0], found)
 
 
+def test_an_image_goes_through_an_image_processor_of_transformers(vit: Any) -> None:
+    # The one that needs no torchvision; AutoImageProcessor falls back on it.
+    from transformers.models.vit.image_processing_pil_vit import ViTImageProcessorPil
+
+    read: Any = ViTImageProcessorPil
+    processor = read(size={"height": 16, "width": 16}, image_mean=[0.4] * 3, image_std=[0.2] * 3)
+    found: Any = af.attend(vit, processor, IMAGE)
+    resized = np.asarray(IMAGE.convert("RGB").resize((16, 16), Image.Resampling.BILINEAR))
+    pixels = torch.tensor((resized / 255 - 0.4) / 0.2).permute(2, 0, 1).float()
+    [ready] = af.attend(vit, None, {"pixel_values": pixels[None]})
+    _alike(found, ready)
+    assert found.origin.grid == af.Grid(4, 4, 1)
+
+
 def test_edges_of_an_image_are_one_graph_and_of_a_list_a_list(vit: Any) -> None:
     for weigh in (af.edges.attention, af.edges.norms, af.edges.value_zeroing):
         graph: Any = weigh(vit, Processor(), IMAGE)
@@ -222,32 +237,78 @@ def test_an_image_needs_a_processor(vit: Any, small_bert: models.Loaded, process
 
 def test_a_pipeline_is_a_model_with_its_tokenizer(small_bert: models.Loaded) -> None:
     model, tokenizer = small_bert.model, small_bert.tokenizer
-    pipe = hf.pipeline("fill-mask", model=model, tokenizer=tokenizer, device="cpu")
+    # With its type, so that type checkers see which calls there are.
+    pipe: transformers.Pipeline = hf.pipeline(
+        "fill-mask", model=model, tokenizer=tokenizer, device="cpu"
+    )
     text = "Mary saw [MASK] house"
-    _alike(af.attend(pipe, None, text), af.attend(model, tokenizer, text))
-    _alike(af.attend(pipe, tokenizer, text), af.attend(model, tokenizer, text))
-    importance = blank_out(pipe, None, text)
-    assert importance == blank_out(model, tokenizer, text)
-    found = explain(pipe, None, text, methods=["raw"], edges=["attention", "norms"])
-    assert found.importance["blank_out"] == importance
-    assert models.rollout_segments(pipe, None, text).tokens == importance.tokens
+    _alike(af.attend(pipe, text), af.attend(model, tokenizer, text))
+    assert len(af.attend(pipe, [text, text])) == 2
+    blanked = blank_out(pipe, text=text)
+    assert blanked == blank_out(model, tokenizer, text)
+    found = explain(pipe, text, methods=["raw"], edges=["attention", "norms"])
+    assert found.importance["blank_out"] == blanked
+    assert models.rollout_segments(pipe, text).tokens == blanked.tokens
+    assert af.edges.edge_graph(pipe, text, "norms") == found.graphs["norms"]
 
 
-def test_a_pipeline_needs_no_tokenizer_in_the_call(small_bert: models.Loaded) -> None:
-    model, tokenizer = small_bert.model, small_bert.tokenizer
-    pipe: Any = hf.pipeline("fill-mask", model=model, tokenizer=tokenizer, device="cpu")
-    text = "Mary saw [MASK] house"
-    of_pipe: Any = af.attend
-    for found in (of_pipe(pipe, text), of_pipe(pipe, text=text), of_pipe(pipe, None, text=text)):
-        _alike(found, af.attend(model, tokenizer, text))
-    assert len(of_pipe(pipe, [text, text])) == 2
-    explained: Any = explain
-    assert explained(pipe, text, methods=["raw"]).tokens == found.tokens
-    for function in (blank_out, af.edges.effective, af.edges.attention, models.rollout_segments):
-        short: Any = function
-        assert short(pipe, text).tokens == found.tokens
-    with pytest.raises(TypeError, match="required positional argument"):
-        of_pipe(model, text)
+_TEXT = "Mary saw [MASK] house"
+_SCORES = [[0.0, 0.1, 0.2, 0.3, 0.4, 0.0]]
+# Every public function of a model, a tokenizer and a text, with what follows the text.
+_OF_MODELS: dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]] = {
+    "attend": (af.attend, (), {}),
+    "rollout_segments": (models.rollout_segments, (), {}),
+    **{f"edges.{name}": (getattr(af.edges, name), (), {}) for name in af.edges.EDGES},
+    "edge_graph": (af.edges.edge_graph, ("norms",), {}),
+    "logit_contributions": (af.edges.logit_contributions, (), {}),
+    "blank_out": (importance.blank_out, (), {}),
+    "leave_span_out": (importance.leave_span_out, ([(0, 4)],), {}),
+    "input_gradient": (importance.input_gradient, (), {}),
+    "integrated_gradients": (importance.integrated_gradients, (), {"steps": 4}),
+    "predict": (importance.predict, (), {}),
+    "predict_among": (importance.predict_among, (["John"],), {}),
+    "explain": (explain, (), {"methods": ["raw"]}),
+    "faithfulness": (evaluate.faithfulness, ([_SCORES],), {}),
+    "measure": (evaluate.measure, (EvaluationPlan(methods=["raw"]),), {}),
+}
+
+
+def test_every_public_function_of_a_model_and_a_tokenizer_is_among_those_tested() -> None:
+    packages: tuple[Any, ...] = (models, af.edges, importance, evaluate)
+    public = [(name, getattr(package, name)) for package in packages for name in package.__all__]
+    of_models = {
+        name
+        for name, found in public
+        if inspect.isfunction(found)
+        and list(inspect.signature(found).parameters)[:2] == ["model", "tokenizer"]
+    }
+    assert of_models == {name.removeprefix("edges.") for name in _OF_MODELS}
+
+
+@pytest.mark.parametrize("name", _OF_MODELS)
+def test_a_pipeline_needs_no_tokenizer_in_the_call(small_bert: models.Loaded, name: str) -> None:
+    function, more, settings = _OF_MODELS[name]
+    model, tokenizer, task = small_bert.model, small_bert.tokenizer, "fill-mask"
+    if name == "logit_contributions":  # it needs blocks that normalise first
+        config = hf.GPT2Config(vocab_size=len(tokenizer), n_embd=8, n_layer=2, n_head=2)
+        model, task = hf.GPT2LMHeadModel(config).eval(), "text-generation"
+    pipe = hf.pipeline(task, model=model, tokenizer=tokenizer, device="cpu")
+    text: Any = [_TEXT] if name in ("faithfulness", "measure") else _TEXT
+    third, *others = [*inspect.signature(function).parameters][2:]
+    named = {third: text, **dict(zip(others, more, strict=False)), **settings}
+    expected = repr(function(model, tokenizer, text, *more, **settings))
+    for found in (
+        function(pipe, text, *more, **settings),
+        function(pipe, None, text, *more, **settings),
+        function(pipe, tokenizer, text, *more, **settings),
+        function(pipe, **named),
+        function(model=pipe, **named),
+        function(pipe, tokenizer=tokenizer, **named),
+    ):
+        assert repr(found) == expected
+    for wrong in ((model, text), (pipe,), (pipe, tokenizer)):
+        with pytest.raises(TypeError, match="required positional argument"):
+            function(*wrong)
 
 
 def test_a_pipeline_of_images_has_its_processor(vit: Any) -> None:

@@ -13,6 +13,7 @@ import pytest
 import torch
 import transformers as hf
 from huggingface_hub import constants
+from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from attnflow.errors import InputError, MissingDependencyError
@@ -148,9 +149,12 @@ def test_the_model_is_moved_to_the_given_device(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("device", ["nowhere", "cuda:99"])
-def test_a_device_that_is_not_there_is_refused_before_anything_is_loaded(device: str) -> None:
+def test_a_device_that_is_not_there_is_refused_before_anything_is_loaded(
+    folder: Path, device: str
+) -> None:
+    (folder / "model.safetensors").unlink()
     with pytest.raises(InputError, match=f"device '{device}' cannot be used"):
-        _ = load("no/such-model", device=device)
+        _ = load(folder, device=device)
 
 
 def test_a_model_shows_its_classes_and_not_all_its_layers(folder: Path) -> None:
@@ -487,6 +491,13 @@ def test_a_file_is_no_model(folder: Path) -> None:
 # ---- the hub's cache ------------------------------------------------------------------------
 
 
+def _status(kind: type[Exception], status: int) -> Exception:
+    """What the hub's client raises for an answer with this status."""
+    error = kind.__new__(kind)
+    error.args = (f"status {status}",)
+    return error
+
+
 @pytest.fixture
 def cached(folder: Path, cache: Path) -> Path:
     """The files of `some/bert` as the hub keeps them."""
@@ -503,6 +514,30 @@ def test_an_id_is_looked_up_in_the_cache(cached: Path) -> None:
     assert type(loaded.model) is hf.BertForMaskedLM
     assert len(loaded.tokenizer) == len(WORDS)
     assert cached.is_dir()
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (OSError("no route to host"), "hub does not answer: no route to host. Pass a folder"),
+        (_status(RepositoryNotFoundError, 404), "the hub has no such model or does not show it"),
+        (_status(HfHubHTTPError, 503), "couldn't connect|offline|cached"),
+    ],
+)
+def test_an_id_that_is_not_cached_is_asked_for_once(
+    monkeypatch: pytest.MonkeyPatch, answer: Exception, message: str
+) -> None:
+    asked: list[str] = []
+
+    def answers(url: str) -> None:
+        asked.append(url)
+        raise answer
+
+    monkeypatch.setattr("huggingface_hub.get_hf_file_metadata", answers)
+    with pytest.raises(InputError, match=message):
+        _ = load("some/other")
+    assert len(asked) == 1
+    assert asked[0].endswith("some/other/resolve/main/config.json")
 
 
 def test_a_cached_model_without_tokenizer_has_none(cached: Path) -> None:

@@ -8,30 +8,30 @@ from typing import Any
 
 import typer
 
+from attnflow import maxflow
 from attnflow._internal import checks
-
-# Before the first report, code may be compiled, loaded or run.
-_STARTING = "starting (the first run compiles)"  # short: with the bar it fits 80 columns
-_STARTING_LINE = "starting; the first run after installing compiles for about a quarter of a minute"
 
 
 @contextmanager
 def progress_bar(
     label: str,
     *,
-    starting: str = _STARTING,
-    starting_line: str = _STARTING_LINE,
+    starting: str | None = None,
+    starting_line: str | None = None,
     bar_after: float = 1.0,
     line_after: float = 3.0,
 ) -> Generator[checks.Progress]:
     """Yield the callback `progress(done, total)` of a bar that appears after `bar_after` seconds.
 
-    Until the first report it shows `starting` instead of the label. If stderr is not a terminal,
-    one line with `starting_line` is written if nothing is reported for `line_after` seconds.
-    Chosen: loading compiled code takes one second, which is not worth a line in a log.
+    Until the first report it shows `starting` instead of the label: by default what flows may wait
+    for. If stderr is not a terminal, one line with `starting_line`, by default the same, is written
+    if nothing is reported for `line_after` seconds. Chosen: loading compiled code takes one second,
+    which is not worth a line in a log.
     """
+    if starting is None:
+        starting = "starting" if maxflow.is_compiled_on_disk() else maxflow.COMPILING
     if not on_terminal():
-        line = f"{label}: {starting_line}"
+        line = f"{label}: {starting_line or starting}"
         with _later(line_after, lambda: typer.echo(line, err=True)) as timer:
             yield lambda _done, _total: timer.cancel()
         return

@@ -18,6 +18,7 @@ from attnflow.types import AttentionGraph
 
 if TYPE_CHECKING:
     from torch import nn
+    from transformers import Pipeline
 
 
 @overload
@@ -27,6 +28,12 @@ def alti(
 @overload
 def alti(
     model: nn.Module, tokenizer: Any, text: Several, **settings: Unpack[BlockSettings]
+) -> list[AttentionGraph]: ...
+@overload
+def alti(model: Pipeline, text: Single, **settings: Unpack[BlockSettings]) -> AttentionGraph: ...
+@overload
+def alti(
+    model: Pipeline, text: Several, **settings: Unpack[BlockSettings]
 ) -> list[AttentionGraph]: ...
 @takes_pipeline
 def alti(

@@ -19,6 +19,7 @@ from attnflow.types import AttentionGraph, Fusion
 
 if TYPE_CHECKING:
     from torch import nn
+    from transformers import Pipeline
 
 
 class AttentionSettings(TypedDict, total=False):
@@ -36,6 +37,14 @@ def attention(
 @overload
 def attention(
     model: nn.Module, tokenizer: Any, text: Several, **settings: Unpack[AttentionSettings]
+) -> list[AttentionGraph]: ...
+@overload
+def attention(
+    model: Pipeline, text: Single, **settings: Unpack[AttentionSettings]
+) -> AttentionGraph: ...
+@overload
+def attention(
+    model: Pipeline, text: Several, **settings: Unpack[AttentionSettings]
 ) -> list[AttentionGraph]: ...
 @takes_pipeline
 def attention(

@@ -14,7 +14,7 @@ from attnflow.edges._layout import BlockLayout, check_layout
 from attnflow.edges._norms import norms
 from attnflow.edges._value_zeroing import value_zeroing
 from attnflow.errors import InputError
-from attnflow.models.inputs import Inputs
+from attnflow.models.inputs import Inputs, takes_pipeline
 from attnflow.types import AttentionGraph
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ def check_edges(edges: object) -> Edges:
     raise InputError(f"edges: expected one of {', '.join(EDGES)}, got {edges!r}")
 
 
+@takes_pipeline
 def edge_graph(
     model: nn.Module,
     tokenizer: Any,

@@ -18,6 +18,7 @@ from attnflow.types import AttentionGraph
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
+    from transformers import Pipeline
 
 
 # Largest difference of effective attention from attention that is called none. Chosen: rounding in
@@ -46,6 +47,14 @@ def effective(
 @overload
 def effective(
     model: nn.Module, tokenizer: Any, text: Several, **settings: Unpack[EffectiveSettings]
+) -> list[AttentionGraph]: ...
+@overload
+def effective(
+    model: Pipeline, text: Single, **settings: Unpack[EffectiveSettings]
+) -> AttentionGraph: ...
+@overload
+def effective(
+    model: Pipeline, text: Several, **settings: Unpack[EffectiveSettings]
 ) -> list[AttentionGraph]: ...
 @takes_pipeline
 def effective(

@@ -19,6 +19,7 @@ from attnflow.types import AttentionGraph
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
+    from transformers import Pipeline
 
 
 # Factors of the score of a float16 model; the first is used that lets no derivative overflow.
@@ -41,6 +42,14 @@ def gradient(
 @overload
 def gradient(
     model: nn.Module, tokenizer: Any, text: Several, **settings: Unpack[GradientSettings]
+) -> list[AttentionGraph]: ...
+@overload
+def gradient(
+    model: Pipeline, text: Single, **settings: Unpack[GradientSettings]
+) -> AttentionGraph: ...
+@overload
+def gradient(
+    model: Pipeline, text: Several, **settings: Unpack[GradientSettings]
 ) -> list[AttentionGraph]: ...
 @takes_pipeline
 def gradient(

@@ -28,6 +28,7 @@ from attnflow.types import Importance
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
+    from transformers import Pipeline
 
 
 class LogitSettings(TargetSettings, BlockSettings, total=False):
@@ -41,6 +42,14 @@ def logit_contributions(
 @overload
 def logit_contributions(
     model: nn.Module, tokenizer: Any, text: Several, **settings: Unpack[LogitSettings]
+) -> list[Importance]: ...
+@overload
+def logit_contributions(
+    model: Pipeline, text: Single, **settings: Unpack[LogitSettings]
+) -> Importance: ...
+@overload
+def logit_contributions(
+    model: Pipeline, text: Several, **settings: Unpack[LogitSettings]
 ) -> list[Importance]: ...
 @takes_pipeline
 def logit_contributions(

@@ -20,6 +20,7 @@ from attnflow.types import AttentionGraph
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
+    from transformers import Pipeline
 
 
 class NormsSettings(BlockSettings, total=False):
@@ -35,6 +36,12 @@ def norms(
 @overload
 def norms(
     model: nn.Module, tokenizer: Any, text: Several, **settings: Unpack[NormsSettings]
+) -> list[AttentionGraph]: ...
+@overload
+def norms(model: Pipeline, text: Single, **settings: Unpack[NormsSettings]) -> AttentionGraph: ...
+@overload
+def norms(
+    model: Pipeline, text: Several, **settings: Unpack[NormsSettings]
 ) -> list[AttentionGraph]: ...
 @takes_pipeline
 def norms(

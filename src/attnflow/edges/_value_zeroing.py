@@ -36,6 +36,7 @@ from attnflow.types import AttentionGraph
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
+    from transformers import Pipeline
 
 # Tokens in a batch of copies of one input. Chosen: more tokens are hardly faster on a processor,
 # and take more memory.
@@ -55,6 +56,14 @@ def value_zeroing(
 @overload
 def value_zeroing(
     model: nn.Module, tokenizer: Any, text: Several, **settings: Unpack[ValueZeroingSettings]
+) -> list[AttentionGraph]: ...
+@overload
+def value_zeroing(
+    model: Pipeline, text: Single, **settings: Unpack[ValueZeroingSettings]
+) -> AttentionGraph: ...
+@overload
+def value_zeroing(
+    model: Pipeline, text: Several, **settings: Unpack[ValueZeroingSettings]
 ) -> list[AttentionGraph]: ...
 @takes_pipeline
 def value_zeroing(

@@ -17,6 +17,7 @@ from attnflow._internal.settings import Settings, freeze_settings
 from attnflow.errors import InputError
 from attnflow.evaluate._counted import counted_positions
 from attnflow.importance import log_probabilities_without
+from attnflow.models.inputs import takes_pipeline
 
 if TYPE_CHECKING:
     from torch import nn
@@ -55,6 +56,7 @@ class Faithfulness(Record):
         self._set(**arrays, settings=freeze_settings(self.settings))
 
 
+@takes_pipeline
 def faithfulness(
     model: nn.Module,
     tokenizer: Any,

@@ -14,12 +14,13 @@ from attnflow.evaluate._measured import Measured
 from attnflow.evaluate._plan import EvaluationPlan
 from attnflow.evaluate._texts import LabelledText
 from attnflow.evaluate._threads import thread_count
-from attnflow.models.inputs import model_and_tokenizer
+from attnflow.models.inputs import model_and_tokenizer, takes_pipeline
 
 if TYPE_CHECKING:
     from torch import nn
 
 
+@takes_pipeline
 def measure(
     model: nn.Module,
     tokenizer: Any,

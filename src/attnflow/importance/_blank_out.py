@@ -13,6 +13,7 @@ from attnflow.types import Importance
 
 if TYPE_CHECKING:
     from torch import nn
+    from transformers import Pipeline
 
 
 @overload
@@ -22,6 +23,14 @@ def blank_out(
 @overload
 def blank_out(
     model: nn.Module, tokenizer: Any, text: SeveralTexts, **settings: Unpack[BlankOutSettings]
+) -> list[Importance]: ...
+@overload
+def blank_out(
+    model: Pipeline, text: OneText, **settings: Unpack[BlankOutSettings]
+) -> Importance: ...
+@overload
+def blank_out(
+    model: Pipeline, text: SeveralTexts, **settings: Unpack[BlankOutSettings]
 ) -> list[Importance]: ...
 @takes_pipeline
 def blank_out(

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from attnflow.errors import UnsupportedModelError
+from attnflow.errors import NoGradientError, UnsupportedModelError
 from attnflow.models.scoring import recordable
 
 if TYPE_CHECKING:
@@ -147,10 +147,6 @@ class Leaf:
         """The embeddings of the pass, after it."""
         assert self._leaf is not None  # noqa: S101 (a pass that looks none up is an error before)
         return self._leaf
-
-
-class NoGradientError(UnsupportedModelError):
-    """The output of a model has no gradient with respect to its embeddings."""
 
 
 def gradient(model: nn.Module, scores: Tensor, leaf: Leaf) -> Tensor:

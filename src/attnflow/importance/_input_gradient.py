@@ -28,6 +28,7 @@ from attnflow.types import Importance
 
 if TYPE_CHECKING:
     from torch import nn
+    from transformers import Pipeline
 
 
 @overload
@@ -37,6 +38,14 @@ def input_gradient(
 @overload
 def input_gradient(
     model: nn.Module, tokenizer: Any, text: SeveralTexts, **settings: Unpack[InputGradientSettings]
+) -> list[Importance]: ...
+@overload
+def input_gradient(
+    model: Pipeline, text: OneText, **settings: Unpack[InputGradientSettings]
+) -> Importance: ...
+@overload
+def input_gradient(
+    model: Pipeline, text: SeveralTexts, **settings: Unpack[InputGradientSettings]
 ) -> list[Importance]: ...
 @takes_pipeline
 def input_gradient(

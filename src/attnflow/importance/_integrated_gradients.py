@@ -29,6 +29,7 @@ from attnflow.types import Importance
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
+    from transformers import Pipeline
 
 
 @overload
@@ -39,6 +40,16 @@ def integrated_gradients(
 def integrated_gradients(
     model: nn.Module,
     tokenizer: Any,
+    text: SeveralTexts,
+    **settings: Unpack[IntegratedGradientsSettings],
+) -> list[Importance]: ...
+@overload
+def integrated_gradients(
+    model: Pipeline, text: OneText, **settings: Unpack[IntegratedGradientsSettings]
+) -> Importance: ...
+@overload
+def integrated_gradients(
+    model: Pipeline,
     text: SeveralTexts,
     **settings: Unpack[IntegratedGradientsSettings],
 ) -> list[Importance]: ...

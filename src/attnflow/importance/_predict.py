@@ -22,6 +22,7 @@ from attnflow.models.scoring import (
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
+    from transformers import Pipeline
 
 # Tokens of a vocabulary in a prediction. Chosen.
 _TOKENS_SHOWN = 10
@@ -38,6 +39,12 @@ def predict(
 @overload
 def predict(
     model: nn.Module, tokenizer: Any, text: SeveralTexts, **settings: Unpack[PassSettings]
+) -> list[Prediction]: ...
+@overload
+def predict(model: Pipeline, text: OneText, **settings: Unpack[PassSettings]) -> Prediction: ...
+@overload
+def predict(
+    model: Pipeline, text: SeveralTexts, **settings: Unpack[PassSettings]
 ) -> list[Prediction]: ...
 @takes_pipeline
 def predict(
@@ -102,6 +109,25 @@ def predict_among(
     after_space: bool = False,
     **settings: Unpack[PassSettings],
 ) -> list[Prediction]: ...
+@overload
+def predict_among(
+    model: Pipeline,
+    text: OneText,
+    answers: Sequence[str],
+    *,
+    after_space: bool = False,
+    **settings: Unpack[PassSettings],
+) -> Prediction: ...
+@overload
+def predict_among(
+    model: Pipeline,
+    text: SeveralTexts,
+    answers: Sequence[str],
+    *,
+    after_space: bool = False,
+    **settings: Unpack[PassSettings],
+) -> list[Prediction]: ...
+@takes_pipeline
 def predict_among(
     model: nn.Module,
     tokenizer: Any,

@@ -55,11 +55,14 @@ class Prediction(Record):
 
     def __repr__(self) -> str:
         at = "" if self.position is None else f", position={self.position}"
-        return f"Prediction({self.label!r}, probability={self.probabilities[self.label]:.3g}{at})"
+        name, p = label_names(self.probabilities)[self.label], self.probabilities[self.label]
+        return f"Prediction({name!r}, probability={p:.3g}{at})"
 
     def _repr_html_(self) -> str:
         """Return a table of the first probabilities."""
         pairs, names = list(self.probabilities.items()), label_names(self.probabilities)
         rows = [[names[label], f"{p:.3g}"] for label, p in pairs[:_ROWS_SHOWN]]
         more = f", the first {_ROWS_SHOWN} of {len(pairs)}" if len(pairs) > _ROWS_SHOWN else ""
-        return html_table(f"{self!r}{more}", ["class", "probability"], rows)
+        at = "" if self.position is None else f", position {self.position}"
+        caption = f"{names[self.label]} {self.probabilities[self.label]:.3g}{at}{more}"
+        return html_table(caption, ["class", "probability"], rows)

@@ -10,8 +10,8 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from attnflow._internal.checks import Progress
+from attnflow.errors import NoGradientError
 from attnflow.importance._blank_out import blank_out_of
-from attnflow.importance._embeddings import NoGradientError
 from attnflow.importance._input_gradient import input_gradient_of
 from attnflow.importance._predict import most_probable, predictions
 from attnflow.importance._prediction import Prediction

@@ -5,9 +5,12 @@ Importing this package does not load Numba, nor do small flows: plain Python sol
 process has had about a second of work.
 """
 
-from attnflow.maxflow._choice import load_kernels
+from attnflow.maxflow._choice import COMPILING, is_compiled_on_disk, load_kernels
 from attnflow.maxflow._pair import MaxFlow, solve_pair
 from attnflow.maxflow._split import Objective, split_flow
 from attnflow.maxflow._values import flow_values
 
-__all__ = ["MaxFlow", "Objective", "flow_values", "load_kernels", "solve_pair", "split_flow"]
+__all__ = [
+    "COMPILING", "MaxFlow", "Objective", "flow_values", "is_compiled_on_disk", "load_kernels",
+    "solve_pair", "split_flow",
+]  # fmt: skip

@@ -21,9 +21,12 @@ from attnflow.maxflow._cache import is_compiled
 from attnflow.maxflow._network import Network
 
 # What plain Python takes on in one process, in edges of the networks it solves: about a second of
-# work if there are kernels on disk, which is as long as it takes to load them, and about four if
-# they have to be compiled first. 3.5 million edges a second were measured, of 12 to 48 tokens.
-_WORK_BEFORE_LOADING, _WORK_BEFORE_COMPILING = 3 * 2**20, 12 * 2**20
+# work if there are kernels on disk, which is as long as it takes to load them, and less than three
+# if they have to be compiled first: enough for one query of 32 tokens, also of 30 layers with the
+# correction for the receptive field. 13 million edges a second were measured, of 6 to 30 layers.
+_WORK_BEFORE_LOADING, _WORK_BEFORE_COMPILING = 12 * 2**20, 32 * 2**20
+# What people are told while they wait for it.
+COMPILING = "compiling (once per installation)"
 # Nodes of a layer up to which kernels use one word for a bit set; they are compiled for that.
 _NARROW = 64
 # Seconds. Chosen: reading compiled kernels is quicker.
@@ -72,6 +75,11 @@ def load_kernels(nodes: int) -> None:
     _loaded.add(narrow)
 
 
+def is_compiled_on_disk() -> bool:
+    """Whether the kernels need not be compiled when they are first needed."""
+    return is_compiled(Path(__file__).parent, "_sink.solve_sink")
+
+
 def _is_narrow(nodes: int) -> bool:
     return nodes <= _NARROW
 
@@ -79,8 +87,7 @@ def _is_narrow(nodes: int) -> bool:
 @functools.cache
 def _most_work() -> int:
     """The work for plain Python, by whether this installation has compiled kernels."""
-    compiled = is_compiled(Path(__file__).parent, "_sink.solve_sink")
-    return _WORK_BEFORE_LOADING if compiled else _WORK_BEFORE_COMPILING
+    return _WORK_BEFORE_LOADING if is_compiled_on_disk() else _WORK_BEFORE_COMPILING
 
 
 @contextmanager
@@ -90,7 +97,7 @@ def _announced(kernel: Any) -> Generator[None]:
     def announce() -> None:
         if kernel.stats.cache_misses:
             logging.getLogger("attnflow").warning(
-                "attnflow: compiling (once per installation), for about a quarter of a minute"
+                "attnflow: %s, for about a quarter of a minute", COMPILING
             )
 
     timer = threading.Timer(_ANNOUNCE_AFTER, announce)

@@ -20,7 +20,7 @@ from attnflow.maxflow._network import (
     Network,
     exponents_of,
 )
-from attnflow.maxflow._plain import PlainFlow
+from attnflow.maxflow._plain import PlainFlow, PlainNetwork
 from attnflow.maxflow._sets import merge_columns, spread
 
 
@@ -205,7 +205,8 @@ def _deep(
 
 def _by_plain(net: Network, source: int, sink: int, what: str) -> tuple[Floats, NDArray[np.bool_]]:
     """The flow over each edge of a network, in units, and the source's side of a cut."""
-    solved = PlainFlow(net.capacity, source, sink)
+    solved = PlainFlow(PlainNetwork(net.capacity), source, sink)
+    solved.solve(net.depth)
     if not solved.proved:
         raise unproved(what, "flow and cut differ")
     return solved.flow, solved.visited

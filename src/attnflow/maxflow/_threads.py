@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from attnflow.maxflow._choice import load_kernels, takes_plain
 from attnflow.maxflow._network import Floats, Network
 from attnflow.maxflow._pair import unproved
-from attnflow.maxflow._plain import flow_value
+from attnflow.maxflow._plain import PlainFlow, PlainNetwork
 
 # Layers of the first sink whose flows are searched before saturation is tried; each sink adjusts
 # the number for the next. Five is where real encoders begin to saturate.
@@ -37,8 +37,9 @@ def solve_jobs(
     Values of `layers`, numbers of matrices from 0, are computed; those of others may be.
     """
     if takes_plain(net, layers + net.first, sum(len(job.sources) for job in jobs)):
+        network = PlainNetwork(net.capacity)
         for job in jobs:
-            yield job, _solve_plain(net, job, layers)
+            yield job, _solve_plain(net, network, job, layers)
         return
     load_kernels(net.capacity.shape[1])
     if threads is None and sum(len(job.sources) for job in jobs) * net.capacity.size < _ONE_THREAD:
@@ -68,15 +69,18 @@ def solve_jobs(
                 yield job, future.result()
 
 
-def _solve_plain(net: Network, job: Job, layers: NDArray[np.int64]) -> Floats:
+def _solve_plain(
+    net: Network, network: PlainNetwork, job: Job, layers: NDArray[np.int64]
+) -> Floats:
     """Values (layer, source) of one sink without compiled code."""
     values = np.zeros((net.depth + 1 - net.first, len(job.sources)))
-    for layer in layers.tolist():
-        capacity = net.capacity[: net.first + layer + 1]
-        for place, source in enumerate(job.sources.tolist()):
-            values[layer, place] = flow_value(capacity, source, job.sink)
-    if (values < 0).any():
-        raise unproved(f"to node {job.sink}", "flow and cut differ")
+    for place, source in enumerate(job.sources.tolist()):
+        solver = PlainFlow(network, source, job.sink)
+        for layer in layers.tolist():
+            solver.solve(net.first + layer)
+            if not solver.proved:
+                raise unproved(f"to node {job.sink}", "flow and cut differ")
+            values[layer, place] = solver.rounded()
     return values
 
 

@@ -31,6 +31,7 @@ from attnflow.types import Attention, EncoderDecoderAttention
 
 if TYPE_CHECKING:
     from torch import nn
+    from transformers import Pipeline
 
 Heads: TypeAlias = Literal["all", "mean"]
 AnyAttention: TypeAlias = "Attention | EncoderDecoderAttention"
@@ -58,6 +59,12 @@ def attend(
 @overload
 def attend(
     model: nn.Module, tokenizer: Any, text: Several, **settings: Unpack[AttendSettings]
+) -> list[AnyAttention]: ...
+@overload
+def attend(model: Pipeline, text: Single, **settings: Unpack[AttendSettings]) -> AnyAttention: ...
+@overload
+def attend(
+    model: Pipeline, text: Several, **settings: Unpack[AttendSettings]
 ) -> list[AnyAttention]: ...
 @takes_pipeline
 def attend(

@@ -8,7 +8,7 @@ import inspect
 import sys
 import threading
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, cast, overload
 from weakref import WeakKeyDictionary
 
 from attnflow._internal.optional import require
@@ -17,12 +17,16 @@ from attnflow.models._families import DECODERS, FAMILIES, Family
 
 if TYPE_CHECKING:
     from torch import nn
+    from transformers import Pipeline
 
 P = ParamSpec("P")
-T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 # What a pipeline reads its input with, the most complete first.
 _READERS = ("processor", "tokenizer", "image_processor", "feature_extractor")
+# A walk over all modules or parameters takes as long as a layer of a small model.
+_ARE_DECODERS: WeakKeyDictionary[nn.Module, bool] = WeakKeyDictionary()
+_WEIGHT_COUNTS: WeakKeyDictionary[nn.Module, int] = WeakKeyDictionary()
 
 
 def model_and_tokenizer(model: Any, tokenizer: Any) -> tuple[nn.Module, Any]:
@@ -38,19 +42,36 @@ def model_and_tokenizer(model: Any, tokenizer: Any) -> tuple[nn.Module, Any]:
     return checked_model(model), tokenizer
 
 
-def takes_pipeline(function: Callable[P, T]) -> Callable[P, T]:
-    """Let a function of (model, tokenizer, text) be called with a pipeline and a text alone."""
-    text = [*inspect.signature(function).parameters][2]
+class TakesPipeline(Protocol[P, T_co]):
+    """A function of (model, tokenizer, text, …) that a pipeline and a text may be passed to."""
+
+    @overload
+    def __call__(self, *args: P.args, **settings: P.kwargs) -> T_co: ...
+    @overload
+    def __call__(self, model: Pipeline, *args: Any, **settings: Any) -> T_co: ...
+
+
+def takes_pipeline(function: Callable[P, T_co]) -> TakesPipeline[P, T_co]:
+    """Let a function of (model, tokenizer, text, …) be called with (pipeline, text, …).
+
+    The function gets the pipeline's model and tokenizer. A tokenizer or None after the pipeline is
+    taken for one: a tokenizer is callable, a text is not.
+    """
 
     @functools.wraps(function)
-    def call(*args: Any, **settings: Any) -> T:
-        if args and is_pipeline(args[0]) and "tokenizer" not in settings:
-            model, *others = args
-            if len(others) + (text in settings) == 1:
-                args = (model, None, *others)
+    def call(*args: Any, **settings: Any) -> T_co:
+        pipeline, *others = args or (settings.get("model"),)
+        if is_pipeline(pipeline):
+            if not args:
+                del settings["model"]
+            if others and (others[0] is None or callable(others[0])):
+                tokenizer = others.pop(0)
+            else:
+                tokenizer = settings.pop("tokenizer", None)
+            args = (*model_and_tokenizer(pipeline, tokenizer), *others)
         return function(*args, **settings)
 
-    return call
+    return cast("TakesPipeline[P, T_co]", call)
 
 
 def is_pipeline(model: object) -> bool:
@@ -119,12 +140,18 @@ def has_decoder(model: nn.Module) -> bool:
 
 
 def is_decoder(model: nn.Module) -> bool:
-    """Return whether the model is a decoder alone, in which no position sees a later one."""
-    family = getattr(getattr(model, "config", None), "model_type", None)
-    causal = family in DECODERS or any(
-        getattr(module, "is_causal", False) is True for module in model.modules()
-    )
-    return causal and not has_decoder(model)
+    """Return whether the model is a decoder alone, in which no position sees a later one.
+
+    Found out when it is first asked for.
+    """
+    decoder = _ARE_DECODERS.get(model)
+    if decoder is None:
+        family = getattr(getattr(model, "config", None), "model_type", None)
+        causal = family in DECODERS or any(
+            getattr(module, "is_causal", False) is True for module in model.modules()
+        )
+        decoder = _ARE_DECODERS[model] = causal and not has_decoder(model)
+    return decoder
 
 
 def start_token(model: nn.Module) -> int:
@@ -238,10 +265,6 @@ def dtype_of(model: nn.Module) -> Any:
 
     types = (parameter.dtype for parameter in model.parameters())
     return next((dtype for dtype in types if dtype.is_floating_point), torch.float32)
-
-
-# A walk over all parameters takes as long as a layer of a small model.
-_WEIGHT_COUNTS: WeakKeyDictionary[nn.Module, int] = WeakKeyDictionary()
 
 
 def weight_count(model: nn.Module) -> int:

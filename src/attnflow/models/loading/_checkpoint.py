@@ -27,6 +27,8 @@ _PICKLE_SUFFIXES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 # Config fields that may name a kernel on the hub, as "organisation/kernel".
 _KERNEL_FIELDS = ("attn_implementation", "_attn_implementation", "experts_implementation")
 
+_ADVICE = ". Pass a folder, or the id of a model that is on the hub or in its cache"
+
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
@@ -82,12 +84,41 @@ def find_checkpoint(name_or_folder: str | os.PathLike[str]) -> Checkpoint:
         revision = folder.name if cached else None
         config = cast("object", PreTrainedConfig.get_config_dict(name, revision=revision)[0])
     except Exception as reason:  # see `explain_loading`
-        advice = ". Pass a folder, or the id of a model that is on the hub or in its cache"
         raise InputError(
             f"{name} cannot be loaded: {_first_sentence(reason).rstrip('.')}"
-            f"{'' if Path(name).is_dir() else advice}"
+            f"{'' if Path(name).is_dir() else _ADVICE}"
         ) from reason
     return Checkpoint(name, _as_dict(config, "config.json", name), folder, revision)
+
+
+def check_id(name: str) -> None:
+    """Reject a name that is no folder, unless it is in the cache of the hub or the hub has it.
+
+    One request without repetition, and none for a cached model: torch and transformers need not be
+    imported for this answer.
+    """
+    if Path(name).is_dir():
+        return
+    from huggingface_hub import get_hf_file_metadata, hf_hub_url, try_to_load_from_cache
+    from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError
+
+    try:
+        if not isinstance(try_to_load_from_cache(name, "config.json"), str):
+            _ = get_hf_file_metadata(hf_hub_url(name, "config.json"))
+    except RepositoryNotFoundError:
+        problem = "it is no folder here, and the hub has no such model or does not show it to you"
+    except HfHubHTTPError:
+        return  # as for a model without this file; transformers says what is missing
+    except ValueError as reason:  # no id
+        problem = _first_sentence(reason).rstrip(".")
+    except Exception as reason:  # noqa: BLE001 - of the HTTP client, which the hub may change
+        problem = (
+            "it is neither a folder here nor in the cache of the hub, and the hub does not answer: "
+            f"{_first_sentence(reason).rstrip('.')}"
+        )
+    else:
+        return
+    raise InputError(f"{name} cannot be loaded: {problem}{_ADVICE}")
 
 
 def refuse_adapter(checkpoint: Checkpoint) -> None:

@@ -18,6 +18,7 @@ from attnflow._internal.optional import require
 from attnflow.errors import InputError, MissingDependencyError
 from attnflow.models.loading._checkpoint import (
     Checkpoint,
+    check_id,
     checked_name,
     explain_loading,
     find_checkpoint,
@@ -108,9 +109,9 @@ def load(
     require("torch", "transformers", "safetensors", need="models need", extra="models")
     allow_pickle = checks.as_bool(allow_pickle, "allow_pickle")  # rejects the string "no"
     remote_code = checks.as_bool(remote_code, "remote_code")
-    # A wrong path is answered before torch and transformers are imported.
+    # A wrong path or id is answered before torch and transformers are imported.
     if (gguf := find_gguf(name_or_folder)) is None:
-        _ = checked_name(name_or_folder)
+        check_id(checked_name(name_or_folder))
     check_device(device)
     with quiet_transformers():
         if gguf is not None:

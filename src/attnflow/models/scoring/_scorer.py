@@ -23,6 +23,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
 
+from attnflow._internal import display
 from attnflow.errors import InputError
 from attnflow.models.inputs import Inputs, TextInput, model_and_tokenizer
 from attnflow.models.scoring._passes import Logits
@@ -111,7 +112,7 @@ class Scorer:
                 if other == target:
                     raise InputError(
                         f"against: expected another answer than the target, got "
-                        f"{classes.name(other)!r} for both"
+                        f"{display.token_names([classes.name(other)])[0]!r} for both"
                     )
             score = float(self._scored(row[None], [target], [other])[0])
             settings: dict[str, Any] = {

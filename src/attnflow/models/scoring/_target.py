@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
-from attnflow._internal import checks
+from attnflow._internal import checks, display
 from attnflow.errors import InputError
 from attnflow.models.inputs import inner_tokenizer, token_names
 
@@ -132,7 +132,7 @@ class Classes:
             return known
         ids = cast("list[int]", self.tokenizer(target, add_special_tokens=False)["input_ids"])
         if len(ids) != 1:
-            pieces = " ".join(token_names(self.tokenizer, ids))
+            pieces = " ".join(display.token_names(token_names(self.tokenizer, ids)))
             raise InputError(
                 f"{argument}: expected one token, got {target!r}, which is {len(ids)} tokens "
                 f"({pieces})"

@@ -16,6 +16,7 @@ from attnflow.types import TokenAttention
 
 if TYPE_CHECKING:
     from torch import nn
+    from transformers import Pipeline
 
 # The texts of one prompt, for segments="texts".
 Texts: TypeAlias = list[str] | tuple[str, ...]
@@ -58,6 +59,22 @@ def rollout_segments(
 @overload
 def rollout_segments(
     model: nn.Module, tokenizer: Any, text: Sequence[Texts], **settings: Unpack[JoinSettings]
+) -> list[TokenAttention]: ...
+@overload
+def rollout_segments(
+    model: Pipeline, text: Single, **settings: Unpack[RolloutSettings]
+) -> TokenAttention: ...
+@overload
+def rollout_segments(
+    model: Pipeline, text: Several, **settings: Unpack[RolloutSettings]
+) -> list[TokenAttention]: ...
+@overload
+def rollout_segments(
+    model: Pipeline, text: Texts, **settings: Unpack[JoinSettings]
+) -> TokenAttention: ...
+@overload
+def rollout_segments(
+    model: Pipeline, text: Sequence[Texts], **settings: Unpack[JoinSettings]
 ) -> list[TokenAttention]: ...
 @takes_pipeline
 def rollout_segments(
