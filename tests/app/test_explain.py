@@ -18,6 +18,7 @@ from attnflow.view.app._errors import from_library_error
 from attnflow.view.app._jobs import JobCancelled, JobProgress
 from attnflow.view.app._limits import Limits
 from attnflow.view.app._schemas import ExplainResponse, StreamLine
+from sink_models import put_in_sinks
 
 Client = Callable[..., TestClient]
 TEXT = "the key to the cabinets"
@@ -85,13 +86,17 @@ def test_edges_can_be_chosen_with_and_without_the_page(client: Client) -> None:
     assert "value_zeroing" in error["message"]
 
 
-def test_the_page_opens_with_sinks_if_they_are_kept(client: Client) -> None:
-    app = client()
-    for sinks in ("remove", "keep"):
-        asked = {"text": TEXT, "sinks": sinks, "page": True}
-        page = app.post("/api/explain", json=asked).json()["page"]
-        assert page["keep_sinks"] is (sinks == "keep")
-        assert page["receptive_field"] is False  # of an encoder
+@pytest.mark.parametrize("made", [{}, {"sinks": "keep"}, {"receptive_field": False}])
+def test_the_page_opens_as_the_scores_were_made(
+    client: Client, small_gpt: Loaded, monkeypatch: pytest.MonkeyPatch, made: dict[str, Any]
+) -> None:
+    put_in_sinks(monkeypatch, "attnflow.evaluate._explain", 0)
+    asked = {"text": "The author talked to Sara", **made, "page": True}
+    answer = client({"gpt": small_gpt}).post("/api/explain", json=asked).json()
+    page = answer["page"]
+    assert page["sinks"] == [0]
+    assert page["keep_sinks"] is (answer["without"] == []) is ("sinks" in made)
+    assert page["receptive_field"] is ("receptive_field" not in made)
 
 
 def test_a_long_text_is_cut_off_on_request(client: Client) -> None:

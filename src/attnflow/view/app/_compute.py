@@ -41,9 +41,6 @@ def compute(request: ExplainRequest, loaded: Loaded, limits: Limits, report: Rep
     if request.page:
         document["page"] = page_data(
             explanation,
-            sinks=request.sinks,
-            # The page corrects attention only.
-            receptive_field=request.receptive_field and request.edges == "attention",
             progress=lambda _done, _total: progress(explain_steps, explain_steps),
         )
     return json.dumps(document, allow_nan=False, separators=(",", ":")).encode()
