@@ -12,6 +12,7 @@ from attnflow import InputError, paper
 from attnflow.edges import EDGES
 from attnflow.evaluate import explain, explanation_document
 from attnflow.models import Loaded
+from attnflow.models.inputs import _prepare
 from attnflow.view import page_data
 from attnflow.view.app._compute import ExplainRequest, compute
 from attnflow.view.app._errors import from_library_error
@@ -97,6 +98,19 @@ def test_the_page_opens_as_the_scores_were_made(
     assert page["sinks"] == [0]
     assert page["keep_sinks"] is (answer["without"] == []) is ("sinks" in made)
     assert page["receptive_field"] is ("receptive_field" not in made)
+
+
+def test_a_text_is_tokenised_once(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[object] = []
+    tokenise = _prepare.tokenize
+
+    def counted(tokenizer: Any, text: object, **settings: Any) -> Any:
+        read.append(text)
+        return tokenise(tokenizer, text, **settings)
+
+    monkeypatch.setattr(_prepare, "tokenize", counted)
+    assert client().post("/api/explain", json={"text": TEXT}).status_code == 200
+    assert read == [TEXT]
 
 
 def test_a_long_text_is_cut_off_on_request(client: Client) -> None:
