@@ -59,7 +59,7 @@ def test_the_prediction_is_announced_with_the_name_that_people_write(
     page = app(_answering(body=_result(attention)))
     page.goto(ASKED)
     page.locator("#result h2").wait_for()
-    assert page.locator("#status").text_content() == "The model predicts Italy, 90 %."
+    assert page.locator("#status").text_content() == "The model predicts Italy, 90\u00a0%."
 
 
 def test_only_network_errors_are_shown_as_an_app_that_does_not_respond(

@@ -216,7 +216,7 @@ def test_a_small_probability_stands_on_one_line(view: Any, attention: Any, width
     context = {"viewport": {"width": width, "height": 740}}
     seen = view(attention, prediction=prediction, context=context)
     cells = seen.page.locator(".prediction .percent")
-    assert cells.all_inner_texts() == ["99 %", "under 1 %", "under 1 %"]
+    assert cells.all_inner_texts() == ["99\u00a0%", "under 1\u00a0%", "under 1\u00a0%"]
     boxes = [cells.nth(at).bounding_box() for at in range(3)]
     assert len({box["height"] for box in boxes}) == 1
     spilled = cells.evaluate_all("(all) => all.filter((e) => e.scrollWidth > e.clientWidth).length")

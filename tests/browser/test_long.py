@@ -107,3 +107,15 @@ def test_flow_of_another_position_of_a_long_text_is_solved_by_the_page(view: Any
     expected = af.flow(long, layers=3, queries=300).scores[0, 0]
     # Columns of 512 weights, which the page has in steps of 1/65535, add up to a flow.
     assert np.allclose(seen.column("Attention flow"), expected, rtol=0, atol=5e-4)
+
+
+def test_a_text_that_was_cut_off_ends_where_the_model_stopped_reading(view: Any) -> None:
+    origin = af.Origin(text="the key to the cabinets. ", spans=(None, (0, 3), (4, 7), None))
+    weights = random_attention(2, 1, 4).weights
+    cut = af.Attention(weights, ["[CLS]", "the", "key", "[SEP]"], origin=origin)
+    shown = view(cut, state="view=text").panel("rollout").locator(".text").inner_text()
+    assert shown.endswith("[SEP] … (16 characters not read)")
+    spans = (None, (0, 3), (4, 7), (8, 24))
+    complete = af.Attention(weights, cut.tokens, origin=af.Origin(text=origin.text, spans=spans))
+    shown = view(complete, state="view=text").panel("rollout").locator(".text").inner_text()
+    assert "not read" not in shown

@@ -70,6 +70,8 @@ def test_sinks_of_an_encoder_decoder_are_taken_out(view: Any, close: Any) -> Non
     cross = random_attention(2, 2, 5, seed=3).weights[:, :, :4]
     both = af.EncoderDecoderAttention(encoder, decoder, cross, [*"abcde"], [*"vwxy"])
     assert {sink.position for sink in both.sinks} == {4}
+    even = random_attention(2, 2, 5, seed=1).weights
+    assert "· no sinks" in view(af.EncoderDecoderAttention(even, decoder, cross)).caption()
     seen = view(both)
     for title, method in METHODS.items():
         assert close(seen.column(title), method(both, without=4).row(6, 8)), title

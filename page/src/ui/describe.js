@@ -90,7 +90,7 @@ function edgeSettings(state, { data, edges }) {
   const sinks = data.sinks.map((position) => formatPosition(position, data.tokens[position])).join(", ");
   if (sinks) parts.push(`sinks ${state.keepSinks ? "kept" : "removed"}: ${sinks}`);
   else if (!edges && Array.isArray(without)) parts.push(`without ${without.join(", ")}`);
-  else if (data.attention) parts.push("no sinks");
+  else if (data.attention || data.graph_residual !== null) parts.push("no sinks");
   return parts;
 }
 
