@@ -1,9 +1,10 @@
-"""The interactive page of a long input in Chromium: time to the first picture and of a hover."""
+"""The interactive page of a long input in Chromium: first picture, hover, flow that it solves."""
 
 import os
 import shutil
 import statistics
 import tempfile
+import time
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
@@ -20,6 +21,10 @@ _FIRST_PICTURE, _HOVER = 1500, 50
 _HOVERS = 12  # of each round; chosen: as a pointer crosses the page
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 _DRAWN = "() => performance.getEntriesByName('attnflow-first-picture')[0]?.startTime"
+_SOLVED = """() => {
+    const table = document.querySelector("#attnflow > div")?.shadowRoot.querySelector("tbody");
+    return table && !table.textContent.includes("solving");
+}"""
 _LAST = "performance.getEntriesByName('attnflow-hover').at(-1)"
 
 
@@ -40,6 +45,7 @@ def section(tokens: int = TOKENS, layers: int = LAYERS, rounds: int = ROUNDS) ->
             executable_path=_chromium(), args=["--no-sandbox", "--disable-gpu"]
         )
         first, hovers = zip(*[_round(browser, file.as_uri()) for _ in range(rounds)], strict=True)
+        solved = _solve(browser, file.as_uri(), tokens // 2, layers)
         browser.close()
     rows = [
         ["size of the file", f"{len(page.encode()) / 1e6:.1f} MB"],
@@ -47,11 +53,13 @@ def section(tokens: int = TOKENS, layers: int = LAYERS, rounds: int = ROUNDS) ->
         ["first picture, best", report.duration(min(first))],
         ["hover, median", report.duration(statistics.median(chain(*hovers)))],
         ["hover, median of the best round", report.duration(min(map(statistics.median, hovers)))],
+        ["flow of a position that is not in the page, solved by the page", report.duration(solved)],
     ]
     text = (
         f"`to_html` of {tokens} tokens and {layers} layers, heads averaged, opened {rounds} times "
         f"in Chromium. A hover lasts from the movement of the pointer to the picture that shows "
-        f"its edges; {_HOVERS} positions a round."
+        f"its edges; {_HOVERS} positions a round. Flow of position {tokens // 2} is solved once; "
+        "the time includes opening the page."
     )
     finding = report.Finding(
         f"the page, {tokens} tokens, {layers} layers: first picture, hover",
@@ -59,8 +67,14 @@ def section(tokens: int = TOKENS, layers: int = LAYERS, rounds: int = ROUNDS) ->
         f"{rows[0][1]} of HTML",
         f"{report.duration(_FIRST_PICTURE / 1e3)}, {report.duration(_HOVER / 1e3)}",
     )
+    solving = report.Finding(
+        f"the page, {tokens} tokens, {layers} layers: flow of another position, solved by the page",
+        report.duration(solved),
+        "",
+        "",
+    )
     table = report.table(["what", "measured"], rows)
-    return report.Section("The page in a browser", (text, table), (finding,))
+    return report.Section("The page in a browser", (text, table), (finding, solving))
 
 
 def _round(browser: Any, address: str) -> tuple[float, list[float]]:
@@ -80,6 +94,17 @@ def _round(browser: Any, address: str) -> tuple[float, list[float]]:
         hovers.append(measured["duration"] / 1e3)
     page.close()
     return first, hovers
+
+
+def _solve(browser: Any, address: str, query: int, layer: int) -> float:
+    """Seconds from opening the page at a position to its flow in the table."""
+    page = browser.new_page()
+    start = time.perf_counter()
+    page.goto(f"{address}#view=table&layer={layer}&query={query}")
+    page.wait_for_function(_SOLVED, timeout=300_000)
+    seconds = time.perf_counter() - start
+    page.close()
+    return seconds
 
 
 def _chromium() -> str:

@@ -4,9 +4,9 @@
  * The link contains these and the view after the #, which browsers do not send: no server logs the text.
  */
 
-/** @import { PageData, Prediction } from "./types.js" */
+/** @import { PageData } from "./types.js" */
 
-import { edgesName } from "./draw/format.js";
+import { displayName, edgesName, formatPercent } from "./draw/format.js";
 import { replaceHash } from "./ui/dom.js";
 import { mount } from "./widget.js";
 
@@ -17,7 +17,7 @@ const PROGRESS_DELAY = 200;
 /** What is asked for; an empty model or name of edge weights is the default of the server.
  * @typedef {{ text: string, model: string, edges: string, view: string }} Request */
 /** @typedef {{ state: string, done: number, total: number }} Progress */
-/** @typedef {{ model: string, page: PageData, prediction: Prediction, unknown: Record<string, string> }} Result */
+/** @typedef {{ model: string, page: PageData, unknown: Record<string, string> }} Result */
 
 /**
  * @template {HTMLElement} T
@@ -171,7 +171,7 @@ function clearResult() {
 }
 
 /** @type {(request: Request, result: Result) => void} */
-function showResult({ text, edges, view }, { model, page, prediction, unknown }) {
+function showResult({ text, edges, view }, { model, page, unknown }) {
   clearResult();
   /** @type {(state: string) => string} */
   const stateLink = (state) => linkOf({ text, model, edges, view: state });
@@ -181,11 +181,17 @@ function showResult({ text, edges, view }, { model, page, prediction, unknown })
     onState: (/** @type {string} */ state) => replaceHash(stateLink(state)),
   };
   shown = { text, model, edges, view: mount(resultSection, page, options) };
-  const { label, probabilities } = prediction;
   const words = [...new Set(Object.values(unknown))].join(", ");
   const note = words && ` Not in the vocabulary: ${words}.`;
-  announce(`The model predicts ${label}, ${Math.round(100 * probabilities[label])} %.${note}`, words !== "");
+  announce(`${predictionSentence(page)}${note}`, words !== "");
   document.title = `${text.slice(0, 60)} · attnflow`;
+}
+
+/** @param {PageData} page */
+function predictionSentence({ prediction }) {
+  if (!prediction) return "";
+  const { label, probabilities } = prediction;
+  return `The model predicts ${displayName(label)}, ${formatPercent(probabilities[label])}.`;
 }
 
 /* Requests */

@@ -49,6 +49,17 @@ export interface Prediction {
   position?: number | null;
 }
 
+/** Importance in the document; a text is null where it is not known. */
+export interface EncodedImportance {
+  method: string;
+  values: number[];
+  /** What takes the place of a token. */
+  replaced_by: string | null;
+  /** The answer that it is of, and the other one if it is of a difference. */
+  target: string | null;
+  against: string | null;
+}
+
 /** The document of `attnflow.view.page_data`; view/_data.py describes its fields. */
 export interface PageData extends EdgesData {
   version: number;
@@ -70,8 +81,7 @@ export interface PageData extends EdgesData {
   words: { names: string[]; pieces: number[][] } | null;
   spans: ([number, number] | null)[] | null;
   other_edges: EdgesData[];
-  /** `replaced_by` is what takes the place of a token, null where none is replaced. */
-  importance: { method: string; values: number[]; replaced_by: string | null }[];
+  importance: EncodedImportance[];
   prediction: Prediction | null;
   layer: number;
   query: number;

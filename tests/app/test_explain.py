@@ -12,12 +12,14 @@ from attnflow import InputError, paper
 from attnflow.edges import EDGES
 from attnflow.evaluate import explain, explanation_document
 from attnflow.models import Loaded
+from attnflow.models.inputs import _prepare
 from attnflow.view import page_data
 from attnflow.view.app._compute import ExplainRequest, compute
 from attnflow.view.app._errors import from_library_error
 from attnflow.view.app._jobs import JobCancelled, JobProgress
 from attnflow.view.app._limits import Limits
 from attnflow.view.app._schemas import ExplainResponse, StreamLine
+from sink_models import put_in_sinks
 
 Client = Callable[..., TestClient]
 TEXT = "the key to the cabinets"
@@ -85,13 +87,30 @@ def test_edges_can_be_chosen_with_and_without_the_page(client: Client) -> None:
     assert "value_zeroing" in error["message"]
 
 
-def test_the_page_opens_with_sinks_if_they_are_kept(client: Client) -> None:
-    app = client()
-    for sinks in ("remove", "keep"):
-        asked = {"text": TEXT, "sinks": sinks, "page": True}
-        page = app.post("/api/explain", json=asked).json()["page"]
-        assert page["keep_sinks"] is (sinks == "keep")
-        assert page["receptive_field"] is False  # of an encoder
+@pytest.mark.parametrize("made", [{}, {"sinks": "keep"}, {"receptive_field": False}])
+def test_the_page_opens_as_the_scores_were_made(
+    client: Client, small_gpt: Loaded, monkeypatch: pytest.MonkeyPatch, made: dict[str, Any]
+) -> None:
+    put_in_sinks(monkeypatch, "attnflow.evaluate._explain", 0)
+    asked = {"text": "The author talked to Sara", **made, "page": True}
+    answer = client({"gpt": small_gpt}).post("/api/explain", json=asked).json()
+    page = answer["page"]
+    assert page["sinks"] == [0]
+    assert page["keep_sinks"] is (answer["without"] == []) is ("sinks" in made)
+    assert page["receptive_field"] is ("receptive_field" not in made)
+
+
+def test_a_text_is_tokenised_once(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[object] = []
+    tokenise = _prepare.tokenize
+
+    def counted(tokenizer: Any, text: object, **settings: Any) -> Any:
+        read.append(text)
+        return tokenise(tokenizer, text, **settings)
+
+    monkeypatch.setattr(_prepare, "tokenize", counted)
+    assert client().post("/api/explain", json={"text": TEXT}).status_code == 200
+    assert read == [TEXT]
 
 
 def test_a_long_text_is_cut_off_on_request(client: Client) -> None:

@@ -156,14 +156,16 @@ def test_the_app_under_load_reports_latency_errors_and_memory(
         assert f"| {what} | " in table
 
 
-def test_the_page_in_a_browser_reports_first_picture_and_hover(benchmarks: Any):
+def test_the_page_in_a_browser_reports_first_picture_hover_and_flow(benchmarks: Any):
     part = benchmarks("page_speed")
     if not part.is_possible():
         pytest.skip("there is no Chromium here; ATTNFLOW_CHROMIUM may name one")
     found = part.section(tokens=24, layers=3, rounds=2)
-    (finding,) = found.findings
+    finding, solving = found.findings
     assert finding.what == "the page, 24 tokens, 3 layers: first picture, hover"
     assert "| hover, median | " in found.blocks[1]
+    assert "flow of another position" in solving.what
+    assert solving.attnflow in found.blocks[1]
 
 
 def test_one_command_prints_the_grid_of_edge_weights(

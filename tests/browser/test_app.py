@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from attnflow.edges import EDGES
+from attnflow.importance import Prediction
 from attnflow.view import page_data
 from attnflow.view.app._files import files
 
@@ -37,8 +38,9 @@ def _answering(**answer: Any) -> Callable[[Any], None]:
 
 
 def _result(attention: Any, **more: Any) -> str:
-    prediction = {"label": "plural", "probabilities": {"plural": 0.9}}
-    page = page_data(attention)
+    given = Prediction("ĠItaly", {"ĠItaly": 0.9, "ĠFrance": 0.1})
+    prediction = {"label": given.label, "probabilities": dict(given.probabilities)}
+    page = page_data(attention, prediction=given)
     result = {"model": "m", "page": page, "prediction": prediction, "unknown": {}, **more}
     return json.dumps({"result": result}) + "\n"
 
@@ -49,6 +51,15 @@ def test_an_answer_is_shown_below_the_heading_of_the_app(app: Any, attention: An
     page.locator("#result h2").wait_for()
     assert page.locator("h1").count() == 1
     assert page.locator("#result h3").count() == 3
+
+
+def test_the_prediction_is_announced_with_the_name_that_people_write(
+    app: Any, attention: Any
+) -> None:
+    page = app(_answering(body=_result(attention)))
+    page.goto(ASKED)
+    page.locator("#result h2").wait_for()
+    assert page.locator("#status").text_content() == "The model predicts Italy, 90\u00a0%."
 
 
 def test_only_network_errors_are_shown_as_an_app_that_does_not_respond(

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import attnflow as af
+from attnflow import paper
 from attnflow.importance import Importance, Prediction
 from attnflow.types import random_attention
 from attnflow.view import page_data, to_html
@@ -216,7 +217,7 @@ def test_a_small_probability_stands_on_one_line(view: Any, attention: Any, width
     context = {"viewport": {"width": width, "height": 740}}
     seen = view(attention, prediction=prediction, context=context)
     cells = seen.page.locator(".prediction .percent")
-    assert cells.all_inner_texts() == ["99 %", "under 1 %", "under 1 %"]
+    assert cells.all_inner_texts() == ["99\u00a0%", "under 1\u00a0%", "under 1\u00a0%"]
     boxes = [cells.nth(at).bounding_box() for at in range(3)]
     assert len({box["height"] for box in boxes}) == 1
     spilled = cells.evaluate_all("(all) => all.filter((e) => e.scrollWidth > e.clientWidth).length")
@@ -325,3 +326,15 @@ def test_pieces_of_bytes_are_shown_as_the_text_they_stand_for(view: Any) -> None
     assert seen.caption().startswith("Layer 2, position 1 man ·")
     assert [row[1] for row in seen.table()[1]] == names
     assert seen.page.locator(".prediction p").inner_text() == "Prediction at position 7: x"
+
+
+def test_the_settings_above_a_table_that_scrolls_are_seen_in_full(view: Any) -> None:
+    shipped = paper.load()
+    explanation = af.explain(shipped.model, shipped.tokenizer, "the key to the cabinets")
+    seen = view(
+        explanation, state="view=table", context={"viewport": {"width": 390, "height": 800}}
+    )
+    table = seen.page.locator(".table")
+    assert table.evaluate("(e) => e.scrollWidth > e.clientWidth")
+    box = table.locator("caption").bounding_box()
+    assert box["x"] + box["width"] < 390

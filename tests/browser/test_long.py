@@ -85,3 +85,37 @@ def test_numbers_of_a_long_text_are_those_of_python(
 def test_the_file_is_not_much_more_than_its_weights(html: str) -> None:
     weights = 12 * 512 * 512 * 2 * 4 / 3
     assert len(html.encode()) < weights + 200_000
+
+
+def test_a_text_of_120_tokens_opens_as_text(view: Any) -> None:
+    tokens = [f"word{position}" for position in range(120)]
+    seen = view(random_attention(2, 2, 120, tokens=tokens))
+    assert seen.panel("rollout").locator(".token").count() == 120
+    assert seen.page.get_by_role("radio", name="Text").is_checked()
+    short = view(random_attention(2, 2, 64, tokens=tokens[:64]))
+    assert short.page.get_by_role("radio", name="Graph").is_checked()
+
+
+def test_flow_of_another_position_of_a_long_text_is_solved_by_the_page(view: Any) -> None:
+    long = random_attention(3, 1, 512, seed=2)
+    seen = view(long, state="query=300&layer=3&view=table", flow_queries=0)
+    seen.page.wait_for_function(
+        """() => !document.querySelector("#attnflow > div").shadowRoot
+            .querySelector(".table").textContent.includes("solving")""",
+        timeout=120_000,
+    )
+    expected = af.flow(long, layers=3, queries=300).scores[0, 0]
+    # Columns of 512 weights, which the page has in steps of 1/65535, add up to a flow.
+    assert np.allclose(seen.column("Attention flow"), expected, rtol=0, atol=5e-4)
+
+
+def test_a_text_that_was_cut_off_ends_where_the_model_stopped_reading(view: Any) -> None:
+    origin = af.Origin(text="the key to the cabinets. ", spans=(None, (0, 3), (4, 7), None))
+    weights = random_attention(2, 1, 4).weights
+    cut = af.Attention(weights, ["[CLS]", "the", "key", "[SEP]"], origin=origin)
+    shown = view(cut, state="view=text").panel("rollout").locator(".text").inner_text()
+    assert shown.endswith("[SEP] … (16 characters not read)")
+    spans = (None, (0, 3), (4, 7), (8, 24))
+    complete = af.Attention(weights, cut.tokens, origin=af.Origin(text=origin.text, spans=spans))
+    shown = view(complete, state="view=text").panel("rollout").locator(".text").inner_text()
+    assert "not read" not in shown

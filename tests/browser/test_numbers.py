@@ -76,6 +76,17 @@ def test_the_settings_say_what_blank_out_puts_in(view: Any) -> None:
     assert mean.caption().endswith(" · blank-out with the mean embedding")
 
 
+def test_the_settings_name_the_answers_that_importance_is_of(view: Any) -> None:
+    shipped = paper.load()
+    text, asked = "the key to the cabinets", {"target": "plural", "against": "singular"}
+    seen = view(af.explain(shipped.model, shipped.tokenizer, text, **asked))
+    assert "· importance: plural against singular · blank-out with" in seen.caption()
+    plain = view(af.explain(shipped.model, shipped.tokenizer, text))
+    assert "· input gradient: singular against plural · blank-out with" in plain.caption()
+    other = view(af.explain(shipped.model, shipped.tokenizer, text, target="plural"))
+    assert "· blank-out: plural · input gradient: plural against singular ·" in other.caption()
+
+
 def test_maximum_flows_have_their_certificates(modules: Any, family: Any, certify: Any) -> None:
     """Random graphs of all kinds; a flow of the page is checked by itself, and against Python's."""
     rng = np.random.default_rng(11)

@@ -70,6 +70,8 @@ def test_sinks_of_an_encoder_decoder_are_taken_out(view: Any, close: Any) -> Non
     cross = random_attention(2, 2, 5, seed=3).weights[:, :, :4]
     both = af.EncoderDecoderAttention(encoder, decoder, cross, [*"abcde"], [*"vwxy"])
     assert {sink.position for sink in both.sinks} == {4}
+    even = random_attention(2, 2, 5, seed=1).weights
+    assert "· no sinks" in view(af.EncoderDecoderAttention(even, decoder, cross)).caption()
     seen = view(both)
     for title, method in METHODS.items():
         assert close(seen.column(title), method(both, without=4).row(6, 8)), title
@@ -124,12 +126,12 @@ def test_a_link_keeps_whether_scores_are_corrected(
         assert seen.page.evaluate("location.hash") == f"#field={number}"
 
 
-def test_other_edges_of_a_decoder_are_not_said_to_be_corrected(
+def test_other_edges_of_a_decoder_are_said_not_to_be_corrected(
     view: Any, close: Any, decoder: af.Attention
 ) -> None:
     other = decoder.graph(residual=0.25)
     seen = view({"attention": decoder, "mine": other}, state="edges=mine&query=4")
-    assert "receptive field" not in seen.caption()
+    assert "not corrected for the receptive field" in seen.caption()
     assert close(seen.column("Rollout"), af.rollout(other).row(3, 4))
 
 
@@ -348,3 +350,70 @@ def test_flat_flow_is_said_to_be(view: Any) -> None:
     assert "Flow is flat at layer 6: all tokens but the position's own" in seen.notes("flow")
     uneven = af.TokenAttention([[[0.9, 0.1, 0.6, 0.6]]], [*"abcd"], [6], [0], "flow")
     assert "flat" not in view(uneven).notes("flow")
+
+
+def _mostly_own(n: int) -> af.Attention:
+    """Half of the positions attend mostly to themselves, so that their flow is flat."""
+    rng = np.random.default_rng(0)
+    weights = rng.random((4, 1, n, n)) + 0.5
+    weights[:, :, : n // 2] *= 0.05
+    weights[:, :, np.arange(n // 2), np.arange(n // 2)] += n
+    return af.Attention(weights / weights.sum(axis=3, keepdims=True), [*"abcdefghij"[:n]])
+
+
+@pytest.mark.parametrize("residual", [0.5, 0.25])
+def test_flow_that_the_page_solves_itself_is_said_to_be_flat(view: Any, residual: float) -> None:
+    attention = _mostly_own(8)
+    state = "" if residual == 0.5 else f"&residual={residual}"
+    flat = af.flow(attention.graph(residual=residual)).flat[3]
+    assert set(flat) == {True, False}
+    for query, expected in enumerate(flat):
+        seen = view(attention, state=f"query={query}{state}", flow_queries=(query + 1) % 8)
+        seen.panel("flow").locator(".notes", has_not_text="Solving").wait_for()
+        assert ("Flow is flat at layer 4" in seen.notes("flow")) == expected
+
+
+def test_flow_that_is_the_same_for_all_positions_needs_no_ceiling(view: Any) -> None:
+    wide, narrow = np.full((2, 2), 0.5), 0.1 * np.eye(2)
+    graph = af.AttentionGraph([wide, narrow, wide], ["a", "b"])
+    assert af.flow(graph).saturated[2]
+    assert not af.flow(graph, layers=3, queries=0).saturated[0]
+    note = "Flow is saturated at layer 3: it is the same for every position"
+    assert note in view(graph).notes("flow")
+    # Of one position alone nothing says that it is the same as others.
+    assert "saturated" not in view(graph, flow_queries=0).notes("flow")
+
+
+def test_uniform_flow_of_the_document_is_not_solved_again(
+    modules: Any, decoder: af.Attention
+) -> None:
+    solved = modules.evaluate(
+        """async (data) => {
+            const { Scores } = await import("/compute/scores.js");
+            const { Scheduler } = await import("/compute/scheduler.js");
+            const scheduler = new Scheduler(() => {});
+            scheduler.start();
+            const scores = new Scores(data, scheduler);
+            const settings = { ...scores.defaults, head: 1 };
+            while (scores.overview("flow", settings, true).missing) {
+                await new Promise((done) => setTimeout(done));
+            }
+            return [scores.solver.solved, scores.field.solver.solved];
+        }""",
+        page_data(decoder, sinks="keep"),
+    )
+    assert solved == [3 * len(TOKENS), 0]
+
+
+def test_other_edges_say_what_only_attention_has(view: Any, decoder: af.Attention) -> None:
+    """Switching the edges would otherwise change three things without a word."""
+    sunk = af.Attention(_with_sink(decoder.weights, 0), TOKENS, causal=True)
+    assert sunk.sinks
+    seen = view({"attention": sunk, "mine": sunk.graph()})
+    said = "no sinks removed · not corrected for the receptive field"
+    assert said not in seen.caption()
+    _ = seen.page.locator(".control:has(> span:text-is('Edges')) select").select_option("mine")
+    seen.settled()
+    assert said in seen.caption()
+    alone = view(sunk.graph())
+    assert "corrected" not in alone.caption()

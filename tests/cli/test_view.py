@@ -18,6 +18,7 @@ from attnflow.evaluate import explain
 from attnflow.importance import Importance
 from attnflow.types import random_attention
 from attnflow.view import to_html
+from sink_models import put_in_sinks
 
 Run = Callable[..., Result]
 TEXT = "the key to the cabinets"
@@ -134,6 +135,21 @@ def test_sinks_are_taken_out_and_noted_unless_they_are_kept(
     kept = run("view", file, "--out", page, "--sinks", "keep")
     assert kept.stderr == ""
     assert _document(page)["keep_sinks"] is True
+
+
+def test_the_note_about_sinks_is_about_the_edges_that_the_page_opens_with(
+    run: Run, page: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("attnflow.evaluate._explain._is_small_plain", lambda _: False)
+    put_in_sinks(monkeypatch, "attnflow.evaluate._explain", 0)
+    alone = run("view", TEXT, "--out", page)
+    assert "note: '[CLS]' (position 0) receives" in alone.stderr
+    for edges, named in (("norms", False), ("norms,attention", False), ("attention,norms", True)):
+        result = run("view", TEXT, "--edges", edges, "--out", page)
+        assert result.exit_code == 0, result.stderr
+        assert ("note: edges attention: '[CLS]' (position 0) receives" in result.stderr) is named
+        assert ("the page opens without" in result.stderr) is named
+        assert _document(page)["sinks"] == ([0] if named else [])
 
 
 def test_words_that_are_not_in_the_vocabulary_are_noted(run: Run, page: Path) -> None:

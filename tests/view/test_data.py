@@ -14,9 +14,12 @@ import attnflow as af
 from attnflow import paper
 from attnflow.evaluate import Explanation, explain
 from attnflow.importance import Importance, Prediction
+from attnflow.models import Loaded
 from attnflow.types import random_attention
 from attnflow.view import page_data, to_html
 from attnflow.view._data import VERSION
+from attnflow.view._picture import draw
+from sink_models import put_in_sinks, with_sink
 
 Decoded = Callable[[dict[str, Any]], NDArray[np.float64]]
 TOKENS = ["[CLS]", "the", "key", "##s"]
@@ -109,6 +112,16 @@ def test_a_decoder_opens_corrected_unless_it_is_said_not_to(decoded: Decoded) ->
     assert np.allclose(shares / shares.sum(axis=2, keepdims=True), expected, atol=1e-6)
     assert page_data(decoder, receptive_field=False)["receptive_field"] is False
     assert page_data({"mine": decoder.graph(), "attention": decoder})["receptive_field"] is True
+
+
+def test_uniform_flow_is_without_the_sinks_that_are_taken_out(decoded: Decoded) -> None:
+    decoder = with_sink(random_attention(3, 2, 6, seed=2, causal=True), 0)
+    document = page_data(decoder)
+    assert document["sinks"] == [0]
+    (flows,) = document["scores"]
+    uniform = af.Attention(np.tril(np.ones((3, 1, 6, 6))) / np.arange(1, 7)[:, None], causal=True)
+    expected = af.flow(uniform, without=0).scores
+    assert np.allclose(decoded(flows["uniform"]), expected, atol=1e-6)
 
 
 def test_only_attention_of_a_decoder_can_be_corrected(attention: af.Attention) -> None:
@@ -315,6 +328,78 @@ def test_an_explanation_brings_everything(explanation: Explanation, decoded: Dec
     assert np.allclose(flows[3, 0], explanation.scores["flow"].scores[0, 0], atol=1e-6)
 
 
+@pytest.mark.parametrize("sinks", ["remove", "keep"])
+@pytest.mark.parametrize("receptive_field", [True, False])
+def test_a_page_opens_as_its_explanation_was_made(
+    decoded: Decoded,
+    small_gpt: Loaded,
+    monkeypatch: pytest.MonkeyPatch,
+    sinks: Any,
+    receptive_field: bool,
+) -> None:
+    put_in_sinks(monkeypatch, "attnflow.evaluate._explain", 0)
+    made: dict[str, Any] = {"sinks": sinks, "receptive_field": receptive_field}
+    e = explain(small_gpt.model, small_gpt.tokenizer, "The author talked to Sara about", **made)
+    document = page_data(e)
+    assert (document["keep_sinks"], document["receptive_field"]) == (
+        sinks == "keep",
+        receptive_field,
+    )
+    (flows,) = document["scores"]
+    place = (flows["layers"].index(e.layer), flows["queries"].index(e.query))
+    row = decoded(flows["values"])[place]
+    if receptive_field:
+        seen = decoded(flows["uniform"])[place]
+        row = np.divide(row, seen, out=np.zeros_like(row), where=seen > 0)
+        row /= row.sum()
+    assert np.allclose(row, e.scores["flow"].scores[0, 0], atol=1e-5)
+    caption = " ".join(" ".join(ax.get_title() for ax in draw(e, {}).axes).split())
+    assert ("sinks removed" in caption) is (sinks == "remove")
+    assert ("receptive field" in caption) is receptive_field
+    other = page_data(e, sinks="remove", receptive_field=not receptive_field)  # said explicitly
+    assert (other["keep_sinks"], other["receptive_field"]) == (False, not receptive_field)
+
+
+def test_scores_without_paths_do_not_say_whether_the_page_corrects(small_gpt: Loaded) -> None:
+    e = explain(small_gpt.model, small_gpt.tokenizer, "The author talked", methods=["raw"])
+    assert not e.receptive_field
+    assert page_data(e)["receptive_field"] is True
+
+
+def test_the_answers_that_importance_is_of_are_named() -> None:
+    shipped = paper.load()
+    text = "the key to the cabinets"
+    e = explain(shipped.model, shipped.tokenizer, text, target="plural", against="singular")
+    found = page_data(e)["importance"]
+    assert [(each["target"], each["against"]) for each in found] == [("plural", "singular")] * 2
+    alone = page_data(explain(shipped.model, shipped.tokenizer, text))["importance"]
+    assert (alone[0]["target"], alone[0]["against"]) == ("singular", None)
+
+
+def test_answers_have_one_name_in_prediction_and_importance() -> None:
+    settings = {"target_name": "\u0120his", "other_name": "\u0120her"}
+    importance = Importance([0.5], ["a"], "blank_out", settings)
+    attention = af.Attention([[[[1.0]]]], ["a"])
+    prediction = Prediction("\u0120his", {"\u0120his": 0.5, "his": 0.25})
+    document = page_data(attention, importance=importance, prediction=prediction)
+    (found,) = document["importance"]
+    assert found["target"] == document["prediction"]["label"] == "␣his"
+    assert found["against"] == "her"
+
+
+def test_what_is_at_its_ceiling_is_told_of_every_kind_of_graph(
+    attention: af.Attention, encoder_decoder: af.EncoderDecoderAttention
+) -> None:
+    single = attention.graph(head=1)
+    joined = encoder_decoder.graph(without=page_data(encoder_decoder)["sinks"])
+    for shown, graph in ((single, single), (encoder_decoder, joined)):
+        *others, flows = page_data(shown)["scores"]
+        assert [each["at_ceiling"] for each in others] == [None] * len(others)
+        for row, layer in zip(flows["at_ceiling"], flows["layers"], strict=True):
+            alone = [af.flow(graph, layers=layer, queries=q).saturated[0] for q in flows["queries"]]
+            assert row == list(map(int, alone))
+
+
 def _other(attention: af.Attention) -> af.AttentionGraph:
     """A graph of the same tokens with other weights, rows that sum to more than one."""
     layers = 2 * random_attention(3, 1, 4, seed=7).weights[:, 0]
@@ -381,8 +466,10 @@ def test_an_explanation_shows_the_edges_that_it_was_made_with(decoded: Decoded) 
     assert np.allclose(flows[5, 0], made.scores["flow"].scores[0, 0], atol=1e-6)
 
 
-def test_progress_counts_the_flow_of_all_edges(attention: af.Attention) -> None:
+@pytest.mark.parametrize("causal", [False, True])
+def test_progress_counts_the_flow_of_all_edges(causal: bool) -> None:
     steps: list[tuple[int, int]] = []
+    attention = random_attention(3, 2, 4, seed=1, causal=causal)
     given = {"attention": attention, "mine": _other(attention)}
     _ = page_data(given, progress=lambda done, total: steps.append((done, total)))
     assert len({total for _, total in steps}) == 1
@@ -396,8 +483,11 @@ def test_importance_and_prediction_may_be_shown_with_attention(attention: af.Att
     for given in (importance, [importance]):
         document = page_data(attention, importance=given, prediction=prediction)
         assert document["importance"] == [
-            {"method": "gradient_x_input", "values": [0.0, 0.1, 0.5, -0.2], "replaced_by": None}
-        ]
+            {
+                "method": "gradient_x_input", "values": [0.0, 0.1, 0.5, -0.2],
+                "replaced_by": None, "target": None, "against": None,
+            }
+        ]  # fmt: skip
     assert document["prediction"]["position"] == 3
 
 
@@ -429,6 +519,22 @@ def test_flow_reports_progress_and_can_be_stopped(attention: af.Attention) -> No
 
     with pytest.raises(TimeoutError):
         _ = page_data(attention, progress=stop)
+
+
+def test_the_flow_that_the_correction_divides_by_can_be_stopped_too() -> None:
+    decoder = random_attention(3, 1, 5, causal=True)
+    reports: list[tuple[int, int]] = []
+
+    def stop(done: int, total: int) -> None:
+        reports.append((done, total))
+        if 2 * done > total:
+            raise TimeoutError
+
+    with pytest.raises(TimeoutError):
+        _ = page_data(decoder, progress=stop)
+    pairs = 5 * 5
+    assert {total for _, total in reports} == {2 * pairs}
+    assert (pairs, 2 * pairs) in reports
 
 
 def _scores(attention: af.Attention) -> af.TokenAttention:

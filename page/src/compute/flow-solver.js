@@ -18,6 +18,14 @@ const MANY_EDGES = 1e6;
 const CACHED_SETTINGS = 8;
 /** Relative difference up to which flow is at its ceiling: more than the error of a value. */
 const SAME = 1e-8;
+/** Flat scores: how near their median is to the common limit, how near they are to their median, and how many of them;
+ * as in Python, see `flow`. */
+const NEAR_LIMIT = 0.1;
+const NEAR_MEDIAN = 0.025;
+const PART = 0.75;
+
+/** The flow from a node to all tokens, and what `flow` says of it: whether it is at its ceiling, and whether flat.
+ * @typedef {{ row: Vector, atCeiling: boolean, flat: boolean }} SolvedRow */
 
 export class FlowSolver {
   /**
@@ -29,14 +37,12 @@ export class FlowSolver {
     this.edges = edges;
     this.name = name;
     this.scheduler = scheduler;
-    /** @type {Map<string, Map<string, Vector>>} settings → node → row */
+    /** @type {Map<string, Map<string, SolvedRow>>} settings → node → row */
     this.rows = new Map();
     /** @type {Map<string, SolvedPair>} */
     this.pairs = new Map();
     /** @type {{ key: string, capacities: Vector[], network: import("./network.js").Network } | null} the last one */
     this.last = null;
-    /** @type {Set<string>} settings, layer and node of rows that are as large as their ends allow */
-    this.atCeiling = new Set();
     /** The number of rows solved so far. */
     this.solved = 0;
     const sources = edges.sizes.slice(1).reduce((sum, size) => sum + size, 0);
@@ -57,7 +63,12 @@ export class FlowSolver {
 
   /** @type {(layer: number, node: number, settings: Settings) => Vector | null} */
   cachedRow(layer, node, settings) {
-    return this.rows.get(settingsKey(settings))?.get(`${layer} ${node}`) ?? null;
+    return this.solvedRow(layer, node, settings)?.row ?? null;
+  }
+
+  /** @type {(layer: number, node: number, settings: Settings) => SolvedRow | undefined} */
+  solvedRow(layer, node, settings) {
+    return this.rows.get(settingsKey(settings))?.get(`${layer} ${node}`);
   }
 
   /** @type {(layer: number, node: number, settings: Settings) => Generator<void, void>} */
@@ -65,14 +76,12 @@ export class FlowSolver {
     const { capacities, network } = yield* this.network(layer, node, settings);
     const row = yield* flowRow(network, capacities, node);
     const key = settingsKey(settings);
-    setBounded(this.rows, key, this.rows.get(key) ?? new Map(), CACHED_SETTINGS).set(`${layer} ${node}`, row);
-    if (isAtCeiling(row, capacities, node, this.edges.sizes[layer - 1])) this.atCeiling.add(`${key} ${layer} ${node}`);
+    const { sizes } = this.edges;
+    const atCeiling = isAtCeiling(row, capacities, node, sizes[layer - 1]);
+    const flat = sizes.slice(0, layer + 1).every((size) => size === row.length) && isFlat(row, capacities, node);
+    const rows = setBounded(this.rows, key, this.rows.get(key) ?? new Map(), CACHED_SETTINGS);
+    rows.set(`${layer} ${node}`, { row, atCeiling, flat });
     this.solved++;
-  }
-
-  /** Return whether a solved row is saturated. @type {(layer: number, node: number, settings: Settings) => boolean} */
-  isAtCeiling(layer, node, settings) {
-    return this.atCeiling.has(`${settingsKey(settings)} ${layer} ${node}`);
   }
 
   /** Return the network below a layer; the last one is kept, for the other nodes of this layer.
@@ -140,4 +149,22 @@ function isAtCeiling(row, capacities, node, below) {
     const ceiling = Math.min(giving[token], taking);
     return flow === ceiling || Math.abs(flow - ceiling) <= SAME * ceiling;
   });
+}
+
+/** Return whether all tokens but the node's own have nearly one score: what leaves the node limits each of them alike.
+ * All layers have the size of the row.
+ * @type {(row: Vector, capacities: Vector[], node: number) => boolean} */
+function isFlat(row, capacities, node) {
+  if (capacities.length < 2) return false;
+  const size = row.length;
+  const own = node * size;
+  const leaving = capacities
+    .slice(1)
+    .map((layer) => sumOf(layer.subarray(own, own + node)) + sumOf(layer.subarray(own + node + 1, own + size)));
+  const limit = sumOf(leaving);
+  const others = row.filter((flow, token) => token !== node && flow > 0 && flow < Infinity).sort();
+  const count = others.length;
+  const median = (others[(count - 1) >> 1] + others[count >> 1]) / 2;
+  const near = others.filter((flow) => Math.abs(flow - median) <= NEAR_MEDIAN * median).length;
+  return count > 1 && Math.abs(median / limit - 1) <= NEAR_LIMIT && near >= PART * count;
 }

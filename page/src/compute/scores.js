@@ -150,14 +150,16 @@ export class Scores {
    * @type {(layer: number, position: number, settings: Settings) => "" | "same" | "ceiling"} */
   saturation(layer, position, settings) {
     if (this.storedRow("flow", layer, position, settings))
-      return this.stored.get("flow")?.saturation(layer, position) ?? "";
-    return this.solver?.isAtCeiling(layer, position, settings) ? "ceiling" : "";
+      return this.stored.get("flow")?.saturation(layer, position, this.data.sizes[layer]) ?? "";
+    return this.solver?.solvedRow(layer, position, settings)?.atCeiling ? "ceiling" : "";
   }
 
   /** Return whether all tokens but the position's own have nearly one score of flow.
    * @type {(layer: number, position: number, settings: Settings) => boolean} */
   isFlat(layer, position, settings) {
-    return this.hasDefaults(settings) && Boolean(this.stored.get("flow")?.isFlat(layer, position));
+    if (this.storedRow("flow", layer, position, settings))
+      return Boolean(this.stored.get("flow")?.isFlat(layer, position));
+    return Boolean(this.solver?.solvedRow(layer, position, settings)?.flat);
   }
 
   /** Return the edges of all positions to the layer below, weighted by score, `corrected` for the receptive field.
@@ -209,10 +211,13 @@ export class Scores {
     const count = known.missing.length + known.unseen.length;
     if (!count || !solver?.canSolveAll) return { blocks: known.blocks, missing: solver ? count : 0, pending: false };
     if (known.missing.length) solver.requestRows(known.missing, settings);
-    field?.solver.requestRows([...known.missing, ...known.unseen], { ...settings, head: -1 });
+    const uniform = { ...settings, head: -1 };
+    const unknown = known.missing.filter(([layer, position]) => !field?.knownFlow(layer, position, uniform));
+    const unseen = [...unknown, ...known.unseen];
+    if (unseen.length) field?.solver.requestRows(unseen, uniform);
     // Those of a small graph are solved at once.
-    const { blocks, missing, unseen } = this.knownRows(method, settings, field);
-    const left = missing.length + unseen.length;
+    const { blocks, ...others } = this.knownRows(method, settings, field);
+    const left = others.missing.length + others.unseen.length;
     return { blocks, missing: left, pending: left > 0 };
   }
 

@@ -27,15 +27,17 @@ export class StoredScores {
     return Float64Array.from(this.values.subarray(start, start + this.tokens));
   }
 
-  /** Return whether flow of a position is the "same" as of all others, at its "ceiling", or neither.
-   * @type {(layer: number, position: number) => "" | "same" | "ceiling"} */
-  saturation(layer, position) {
+  /** Return whether flow of a position is the "same" as of all others, at its "ceiling", or neither; `size` is the
+   * number of positions of the layer.
+   * @type {(layer: number, position: number, size: number) => "" | "same" | "ceiling"} */
+  saturation(layer, position, size) {
     const [index, row] = [this.layers.indexOf(layer), this.rowOf.get(position)];
     if (index < 0 || row === undefined) return "";
-    const same = this.saturated[index] && this.queries.length > 1;
-    // Of scores that were passed, only what they say of all queries is known.
-    const isSaturated = this.atCeiling ? this.atCeiling[index][row] : this.saturated[index];
-    return isSaturated ? (same ? "same" : "ceiling") : "";
+    const saturated = this.saturated[index];
+    // Of scores that were passed, only what they say of their queries is known.
+    if (!this.atCeiling) return saturated ? (this.queries.length > 1 ? "same" : "ceiling") : "";
+    const isSame = saturated && this.queries.length === size && size > 1;
+    return isSame ? "same" : this.atCeiling[index][row] ? "ceiling" : "";
   }
 
   /** @type {(layer: number, position: number) => boolean} */

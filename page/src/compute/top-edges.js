@@ -3,6 +3,7 @@
 /** @import { Block, Edge, TopEdges } from "../types.js" */
 /** @import { Skipped } from "./scale.js" */
 /** @typedef {{ edges: Edge[], total: number, count: number }} Found */
+/** @typedef {(block: Block, column: number) => boolean} Counts whether a column of a block counts */
 
 import { maxFinite, sumOf } from "./matrix.js";
 import { coveringColumns, edgesEnd } from "./scale.js";
@@ -24,27 +25,24 @@ const FANS = 0.2;
  */
 export function topEdges(blocks, limit, floor = 0, skipped = NONE, apart = false) {
   const end = edgesEnd(blocks, skipped);
-  const fans = blocks.map((block) => (apart ? coveringColumns(block, skipped.own) : new Set()));
-  if (!fans.some(({ size }) => size)) return summarize([strongest(blocks, limit)], floor, end);
+  /** @type {Map<Block, Set<number>>} */
+  const fans = new Map(blocks.map((block) => [block, apart ? coveringColumns(block, skipped.own) : new Set()]));
+  if (![...fans.values()].some(({ size }) => size)) return summarize([strongest(blocks, limit)], floor, end);
   const parts = [true, false].map((isFan) => {
-    const some = blocks.map((block, at) => withColumns(block, (column) => fans[at].has(column) === isFan));
-    const found = strongest(some, isFan ? FANS * limit : limit);
+    const found = strongest(
+      blocks,
+      isFan ? FANS * limit : limit,
+      (block, column) => fans.get(block)?.has(column) === isFan,
+    );
     return { ...found, edges: found.edges.map((edge) => ({ ...edge, faint: isFan })) };
   });
   return summarize(parts, floor, end);
 }
 
-/** Return a block with some of its columns, and zeros in the others. @type {(block: Block, has: (column: number) => boolean) => Block} */
-function withColumns(block, has) {
-  const { columns, sums, count, ...rest } = block;
-  const values = block.values.map((value, at) => (has(at % columns) ? value : 0));
-  return { ...rest, columns, values };
-}
-
-/** Return about the `limit` strongest edges, the weight of all, and their number.
- * @type {(blocks: Block[], limit: number) => Found} */
-function strongest(blocks, limit) {
-  const { lower, upper, stride } = thresholds(blocks, limit);
+/** Return about the `limit` strongest edges, the weight of all, and their number; only of the columns that `counts`.
+ * @type {(blocks: Block[], limit: number, counts?: Counts | null) => Found} */
+function strongest(blocks, limit, counts = null) {
+  const { lower, upper, stride } = thresholds(blocks, limit, counts);
   /** @type {Edge[]} */
   const edges = [];
   let [total, count, candidates] = [0, 0, 0];
@@ -53,14 +51,14 @@ function strongest(blocks, limit) {
     let [weight, positive] = [0, 0];
     for (let at = 0; at < values.length; at++) {
       const value = values[at];
-      if (!(value > 0)) continue;
+      if (!(value > 0) || (counts && !counts(block, at % columns))) continue;
       positive++;
       if (value < Infinity) weight += value;
       if (value < lower || (value < upper && candidates++ % stride)) continue;
       edges.push({ block, above: Math.floor(at / columns), below: at % columns, value });
     }
-    total += block.sums ? sumOf(block.sums) : weight;
-    count += block.count ? block.count() : positive;
+    total += block.sums && !counts ? sumOf(block.sums) : weight;
+    count += block.count && !counts ? block.count() : positive;
   }
   for (const edge of edges) {
     const { nodes, firstColumn = 0 } = edge.block;
@@ -76,16 +74,18 @@ function strongest(blocks, limit) {
  *
  * Positive floats sort like the integers of their bits, so a histogram over the upper 16 bits suffices.
  *
- * @type {(blocks: Block[], limit: number) => { lower: number, upper: number, stride: number }}
+ * @type {(blocks: Block[], limit: number, counts: Counts | null) => { lower: number, upper: number, stride: number }}
  */
-function thresholds(blocks, limit) {
+function thresholds(blocks, limit, counts) {
   const size = blocks.reduce((sum, { values }) => sum + values.length, 0);
   // Odd steps, so that all columns are sampled.
   const step = Math.ceil(size / SAMPLE_SIZE) | 1;
   const histogram = new Uint32Array(65536);
-  for (const { values } of blocks) {
+  for (const block of blocks) {
+    const { values, columns } = block;
     const patterns = new Uint32Array(values.buffer, values.byteOffset, values.length);
-    for (let at = 0; at < patterns.length; at += step) histogram[patterns[at] >>> 16]++;
+    for (let at = 0; at < patterns.length; at += step)
+      if (!counts || counts(block, at % columns)) histogram[patterns[at] >>> 16]++;
   }
   // Edges without weight do not count.
   histogram[0] = 0;

@@ -97,7 +97,7 @@ export function roundForFile(value) {
 /** @type {(share: number) => string} */
 export function formatPercent(share) {
   const percent = 100 * share;
-  return percent > 0 && percent < 1 ? "under 1 %" : `${Math.round(percent)} %`;
+  return percent > 0 && percent < 1 ? "under 1\u00a0%" : `${Math.round(percent)}\u00a0%`;
 }
 
 /** @type {(count: number) => string} */

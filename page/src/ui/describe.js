@@ -1,6 +1,6 @@
 /** Descriptions of the focus: in the tooltip, for screen readers, as a caption, as rows of a file. */
 
-/** @import { Focus, Method, NodeRef } from "../types.js" */
+/** @import { Focus, Method, NodeRef, PageData } from "../types.js" */
 /** @import { Pictures } from "../draw/picture.js" */
 
 import {
@@ -63,10 +63,11 @@ export function captionOf({ state, level, queryNode: { layer, node } }, methods,
   const parts = [`Layer ${named}, ${state.words ? "word" : "position"} ${position}`];
   const written = level.written(level.positions(node).at(-1) ?? 0);
   if (written !== null) parts[0] += `, which wrote ${formatPosition(written, level.data.tokens[written])}`;
-  parts.push(methods.join(", "), ...edgeSettings(state, scores));
+  parts.push(methods.join(", "), ...edgeSettings(state, scores), ...unlikeAttention(level.data, scores));
   if (state.field) parts.push("corrected for the receptive field");
   if (state.words) parts.push("scores of word pieces summed");
   if (state.normal) parts.push("rows sum to one");
+  parts.push(...answersOf(level.data));
   for (const { method, replaced_by } of level.data.importance)
     if (replaced_by) parts.push(`${importanceName(method)} with ${displayName(replaced_by)}`);
   return parts.join(" · ");
@@ -89,8 +90,28 @@ function edgeSettings(state, { data, edges }) {
   const sinks = data.sinks.map((position) => formatPosition(position, data.tokens[position])).join(", ");
   if (sinks) parts.push(`sinks ${state.keepSinks ? "kept" : "removed"}: ${sinks}`);
   else if (!edges && Array.isArray(without)) parts.push(`without ${without.join(", ")}`);
-  else if (data.attention) parts.push("no sinks");
+  else if (data.attention || data.graph_residual !== null) parts.push("no sinks");
   return parts;
+}
+
+/** Return what attention has on this page and the shown edges do not: sinks taken out, and a correction.
+ * @type {(data: PageData, scores: Pictures["scores"]) => string[]} */
+function unlikeAttention(data, scores) {
+  const other = [data, ...data.other_edges].find(({ attention }) => attention);
+  if (!other || scores.data.attention) return [];
+  const sinks = other.sinks.length && !scores.data.sinks.length ? ["no sinks removed"] : [];
+  return [...sinks, ...(data.causal ? ["not corrected for the receptive field"] : [])];
+}
+
+/** Return which answers importance is of, unless that is the prediction alone.
+ * @type {(data: PageData) => string[]} */
+function answersOf({ importance, prediction }) {
+  const texts = importance.map(({ target, against }) => {
+    if (!target || (!against && target === prediction?.label)) return "";
+    return [target, against].flatMap((name) => (name ? displayName(name) : [])).join(" against ");
+  });
+  if (new Set(texts).size === 1 && texts[0]) return [`importance: ${texts[0]}`];
+  return importance.flatMap(({ method }, at) => (texts[at] ? `${importanceName(method)}: ${texts[at]}` : []));
 }
 
 /** Return the caption of a figure, with the pair whose flow and cut it shows.

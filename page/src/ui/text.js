@@ -2,7 +2,7 @@
 
 /** @import { Method, PageData, TextPiece, Vector } from "../types.js" */
 
-import { displayName, formatScore } from "../draw/format.js";
+import { displayName, formatCount, formatScore } from "../draw/format.js";
 import { cellAlpha } from "../draw/marks.js";
 import { make } from "./dom.js";
 
@@ -37,7 +37,9 @@ export function textPieces({ text, spans }, level) {
     pieces.push({ text: text.slice(start, end), node, generated: isGenerated(node) });
     place = end;
   });
-  if (place < text.length) pieces.push({ text: text.slice(place), node: null });
+  const rest = text.slice(place).trim();
+  // A text that is too long for the model is cut off.
+  if (place && rest) pieces.push({ text: ` … (${formatCount(rest.length)} characters not read)`, node: null });
   return pieces;
 }
 

@@ -140,19 +140,23 @@ def view(
     shown_size = f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{size / 1e3:.0f} kB"
     typer.echo(f"wrote {out}: {shown_size}, {_summary(seen)}")
     if sinks == "remove":
-        _print_sinks(seen.attention if isinstance(seen, Explanation) else _first(seen))
+        _print_sinks(seen)
     if open_page and not webbrowser.open(out.resolve().as_uri()):
         print_note("no browser was found; open the page by hand")
 
 
-def _print_sinks(attention: object) -> None:
-    """Print one line about the attention sinks that the page takes out, if there are any."""
-    if not isinstance(attention, Attention | EncoderDecoderAttention):
+def _print_sinks(seen: _Seen) -> None:
+    """Print one line about the attention sinks that the page opens without, if there are any."""
+    graphs = seen.graphs if isinstance(seen, Explanation) else seen
+    several = graphs if isinstance(graphs, Mapping) else {"attention": graphs}
+    name, shown = next(iter(several.items()))
+    if not isinstance(shown, Attention | EncoderDecoderAttention):
         return
-    if without := sinks_to_remove(attention.sinks, attention.n_tokens):
+    if without := sinks_to_remove(shown.sinks, shown.n_tokens):
+        edges = f"edges {name}: " if len(several) > 1 else ""
         them = "it" if len(without) == 1 else "them"
         print_note(
-            f"{describe_sinks(attention.sinks, attention.tokens)}; the page opens without {them}, "
+            f"{edges}{describe_sinks(shown.sinks, shown.tokens)}; the page opens without {them}, "
             f"and has a switch that puts {them} back; with --sinks keep it opens with {them}"
         )
 
@@ -224,10 +228,6 @@ def _graphs(
     }
 
 
-def _first(seen: Mapping[str, _Edges] | _Edges | TokenAttention) -> _Edges | TokenAttention:
-    return next(iter(seen.values())) if isinstance(seen, Mapping) else seen
-
-
 def _arrays_file(shown: str | None) -> Path | None:
     """Return the file of arrays, or None for a text; the name of another file is an error."""
     if shown is None or shown == "-":
@@ -263,5 +263,5 @@ def _summary(seen: _Seen) -> str:
         layers, _, tokens = seen.scores.shape
         return f"{seen.method}, {layers} layers, {tokens} tokens"
     if isinstance(seen, Mapping):
-        return _summary(_first(seen))
+        return _summary(next(iter(seen.values())))
     return f"{seen.n_layers} layers, {len(seen.tokens)} tokens"

@@ -17,6 +17,7 @@ from attnflow.methods import flow, raw, rollout
 from attnflow.models import attend
 from attnflow.models.inputs import (
     Chat,
+    Inputs,
     Pair,
     is_pretrained,
     is_text,
@@ -114,7 +115,7 @@ def explain(
     >>> e.prediction.label, e.tokens
     ('singular', ('[CLS]', 'the', 'key', 'to', 'the', 'cabinets', '<?>'))
     """
-    if not is_text(text):
+    if not (is_text(text) or isinstance(cast("object", text), Inputs)):  # prepared by the app
         raise InputError(
             "text: explain takes one text, a str, a pair or the messages of a chat, got "
             f"{type(text).__name__}"

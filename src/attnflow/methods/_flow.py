@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnflow._internal import checks
+from attnflow._internal.progress import progress_of_part
 from attnflow.maxflow import flow_values
 from attnflow.methods._groups import Groups
 from attnflow.methods._receptive_field import corrected, uniform
@@ -107,18 +108,11 @@ def flow(
     field = uniform(chosen) if checks.as_bool(receptive_field, "receptive_field") else None
     solve = _fused_layers if graph.tops is None else _single_head
     solves = 1 if field is None else 2
-    scores = solve(chosen, threads, _part(progress, 0, solves))
+    scores = solve(chosen, threads, progress_of_part(progress, 0, solves))
     saturated, flat = _saturated(chosen, scores), _flat(chosen, scores)
     if field is not None:
-        scores = corrected(scores, solve(field, threads, _part(progress, 1, solves)))
+        scores = corrected(scores, solve(field, threads, progress_of_part(progress, 1, solves)))
     return chosen.result("flow", scores, saturated, flat, receptive_field=receptive_field)
-
-
-def _part(progress: checks.Progress | None, number: int, count: int) -> checks.Progress | None:
-    """Return the progress of one of `count` solves of the same size that are reported as one."""
-    if progress is None:
-        return None
-    return lambda done, total: progress(number * total + done, count * total)
 
 
 def _fused_layers(
@@ -148,7 +142,7 @@ def _single_head(
             layers=[layer - chosen.onto],
             sets=_sets(chosen),
             threads=threads,
-            progress=_part(progress, number, len(chosen.layers)),
+            progress=progress_of_part(progress, number, len(chosen.layers)),
         )
         scores.append(top)
     return np.stack(scores)

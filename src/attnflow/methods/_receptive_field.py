@@ -12,13 +12,17 @@ from attnflow.types import AttentionGraph, EdgeSettings
 
 
 def uniform(chosen: Selection) -> Selection:
-    """Return the same rows of the graph of uniform causal attention.
+    """Return the same rows of the graph of uniform causal attention."""
+    return dataclasses.replace(chosen, graph=uniform_graph(chosen.graph))
+
+
+def uniform_graph(graph: AttentionGraph) -> AttentionGraph:
+    """Return the graph of uniform causal attention in place of that of a causal model.
 
     It has the same number of layers, residual and excluded positions, and no discarded edges. Every
     position attends equally to itself and all earlier ones; sliding windows are not taken into
     account. A graph that is not causal is an InputError.
     """
-    graph = chosen.graph
     if "source_tokens" in graph.settings:
         raise InputError(
             "receptive_field=True is only for causal attention, got an encoder-decoder, in which "
@@ -41,7 +45,7 @@ def uniform(chosen: Selection) -> Selection:
     [layer] = settings.edges(attention, "uniform attention")
     layers = [layer] * graph.n_layers
     tops = None if graph.tops is None else layers  # its single head is uniform as well
-    return dataclasses.replace(chosen, graph=AttentionGraph(layers, graph.tokens, tops=tops))
+    return AttentionGraph(layers, graph.tokens, tops=tops)
 
 
 def corrected(scores: NDArray[np.float64], seen: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -61,6 +61,9 @@ class Content:
     sinks: tuple[Sink, ...] = ()
     layer_names: tuple[str, ...] | None = None  # of an encoder-decoder, the input first
     others: tuple["Content", ...] = ()
+    # How the scores of an Explanation were made.
+    keep_sinks: bool = False
+    corrected: bool | None = None  # None: they say nothing about what the page can correct
 
     @property
     def to_tokens(self) -> bool:
@@ -102,20 +105,6 @@ def content(
     return _select(found, layer, query)
 
 
-def opens_corrected(found: Content, *, receptive_field: bool | None) -> bool:
-    """Return whether the page opens with the correction for the receptive field."""
-    possible = any(one.can_correct for one in (found, *found.others))
-    if receptive_field is None:
-        return possible
-    asked = checks.as_bool(receptive_field, "receptive_field")
-    if asked and not possible:
-        raise InputError(
-            "receptive_field=True is only for causal attention, whose weights the page has. Leave "
-            "it out, or pass the Attention of a decoder"
-        )
-    return asked
-
-
 def _content_of(x: object) -> Content:
     if isinstance(x, Attention):
         return Content(
@@ -140,18 +129,26 @@ def _content_of(x: object) -> Content:
     if isinstance(x, TokenAttention):
         return _of_scores((x,))
     if isinstance(x, Explanation):
-        return replace(
-            _of_edges(x.graphs),
-            layer=x.layer,
-            query=x.query,
-            importance=tuple(x.importance.values()),
-            prediction=x.prediction,
-        )
+        return _of_explanation(x)
     if isinstance(x, Mapping):
         return _of_edges(cast("Mapping[object, object]", x))
     if isinstance(x, Sequence) and not isinstance(x, str | bytes):
         return _of_several(cast("Sequence[object]", x))
     raise InputError(f"expected {_KINDS}, got {type(x).__name__}")
+
+
+def _of_explanation(x: Explanation) -> Content:
+    found = _of_edges(x.graphs)
+    composed = any(method in x.scores for method in ("rollout", "flow"))
+    return replace(
+        found,
+        layer=x.layer,
+        query=x.query,
+        importance=tuple(x.importance.values()),
+        prediction=x.prediction,
+        keep_sinks=bool(found.sink_positions) and not x.without,
+        corrected=x.receptive_field if found.can_correct and composed else None,
+    )
 
 
 def _of_graph(graph: AttentionGraph) -> Content:

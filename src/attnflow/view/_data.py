@@ -30,8 +30,9 @@ The fields, which the page's script reads (`page/src`):
                            a query alone is saturated (layer, query)
     other_edges            other edge weights of the same input, between which the page switches:
                            [{edges, sinks, sinks_note, attention, graph, graph_residual, scores}]
-    importance             [{method, values, replaced_by}]: importance of tokens, and what takes
-                           their place where they are replaced, else null
+    importance             [{method, values, replaced_by, target, against}]: importance of tokens;
+                           what takes their place where they are replaced; the answer that it is
+                           of, and the other one if it is of a difference; null where not known
     prediction             prediction of the model
     layer, query           selected first
 
@@ -40,26 +41,30 @@ With attention or a graph the page computes raw attention and rollout itself. An
 """
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import Any, Literal, TypedDict, cast
 
 from attnflow._internal.checks import Floats, Progress
 from attnflow._internal.display import label_names, token_names
+from attnflow._internal.progress import progress_of_part
 from attnflow._internal.settings import thaw_settings
-from attnflow._internal.sinks import Sinks, describe_sinks, sinks_to_remove
+from attnflow._internal.sinks import Sinks, describe_sinks
 from attnflow.errors import InputError
 from attnflow.importance import Importance, Prediction
 from attnflow.methods import saturated_queries
 from attnflow.types import Attention, AttentionGraph, EncoderDecoderAttention, TokenAttention
-from attnflow.view._content import Content, PageInput, content, opens_corrected
+from attnflow.view._content import Content, PageInput, content
 from attnflow.view._encoding import EncodedArray, as_floats, as_shares
 from attnflow.view._flows import page_graph, page_scores, uniform_flow
+from attnflow.view._opening import opens_corrected, opens_with_sinks
 from attnflow.view._text import text_parts
 
 VERSION = 1  # of the document, which the page's script checks
 
 _TITLE = "Token attention"
+# Settings of importance: the answer that it is of, and the other one of a difference.
+_ANSWERS = ("target_name", "other_name")
 # Characters of the page. Chosen: opens quickly, and can be sent by mail.
 _HEADS_SIZE = 8_000_000
 
@@ -73,7 +78,7 @@ class PageSettings(TypedDict, total=False):
     layer: int | None
     flow_queries: Iterable[int] | int | None
     heads: Literal["all", "mean"] | None
-    sinks: Sinks
+    sinks: Sinks | None
     receptive_field: bool | None
     title: str | None
     threads: int | None
@@ -89,7 +94,7 @@ def page_data(
     layer: int | None = None,
     flow_queries: Iterable[int] | int | None = None,
     heads: Literal["all", "mean"] | None = None,
-    sinks: Sinks = "remove",
+    sinks: Sinks | None = None,
     receptive_field: bool | None = None,
     title: str | None = None,
     threads: int | None = None,
@@ -119,20 +124,14 @@ def page_data(
     found = content(x, importance=importance, prediction=prediction, layer=layer, query=query)
     every = (found, *(replace(one, layer=found.layer, query=found.query) for one in found.others))
     _check_heads(heads, every)
-    _ = sinks_to_remove((), 0, sinks)  # checks the setting
+    keep_sinks = opens_with_sinks(found, sinks)
     corrected = opens_corrected(found, receptive_field=receptive_field)
     origin = found.origin if found.to_tokens else None
-    first, *others = [
-        _of_edges(
-            one,
-            flow_queries,
-            heads=heads,
-            keep_sinks=sinks == "keep",
-            threads=threads,
-            progress=progress and _part(progress, number, len(every)),
-        )
-        for number, one in enumerate(every)
-    ]
+    names = _answer_names(found)
+    solves = sum(2 if one.can_correct else 1 for one in every)
+    parts = (progress_of_part(progress, number, solves) for number in range(solves))
+    settings: Any = {"heads": heads, "keep_sinks": keep_sinks, "threads": threads, "parts": parts}
+    first, *others = [_of_edges(one, flow_queries, **settings) for one in every]
     return {
         "version": VERSION,
         "title": _title(title),
@@ -145,19 +144,12 @@ def page_data(
         "causal": found.causal,
         "generated": 0 if origin is None else origin.generated,
         "grid": None if origin is None or origin.grid is None else asdict(origin.grid),
-        "keep_sinks": sinks == "keep",
+        "keep_sinks": keep_sinks,
         "receptive_field": corrected,
         **first,
         "other_edges": others,
-        "importance": [
-            {
-                "method": one.method,
-                "values": one.values.tolist(),
-                "replaced_by": _text(one.settings.get("replaced_by")),
-            }
-            for one in found.importance
-        ],
-        "prediction": _prediction(found.prediction),
+        "importance": [_importance(one, names) for one in found.importance],
+        "prediction": _prediction(found.prediction, names),
         "layer": found.layer,
         "query": found.query,
     }
@@ -171,7 +163,27 @@ def _title(title: object) -> str:
     return title
 
 
-def _text(setting: object) -> str | None:
+def _answer_names(found: Content) -> dict[str, str]:
+    """Return the names of classes or tokens as people write them, of prediction and importance."""
+    given = dict(found.prediction.probabilities) if found.prediction else {}
+    asked = (_text(one, name) for one in found.importance for name in _ANSWERS)
+    return label_names(dict.fromkeys([*given, *filter(None, asked)]))
+
+
+def _importance(importance: Importance, names: dict[str, str]) -> dict[str, Any]:
+    target, against = (_text(importance, name) for name in _ANSWERS)
+    return {
+        "method": importance.method,
+        "values": importance.values.tolist(),
+        "replaced_by": _text(importance, "replaced_by"),
+        "target": names.get(target or ""),
+        "against": names.get(against or ""),
+    }
+
+
+def _text(importance: Importance, name: str) -> str | None:
+    """Return a setting that is a text; None without one."""
+    setting = importance.settings.get(name)
     return setting if isinstance(setting, str) else None
 
 
@@ -208,11 +220,6 @@ def _check_heads(heads: object, contents: Sequence[Content]) -> None:
         )
 
 
-def _part(progress: Progress, number: int, count: int) -> Progress:
-    """Return the progress of one of `count` graphs of the same size that are reported as one."""
-    return lambda done, total: progress(number * total + done, count * total)
-
-
 def _of_edges(
     found: Content,
     flow_queries: Iterable[int] | int | None,
@@ -220,12 +227,17 @@ def _of_edges(
     heads: str | None,
     keep_sinks: bool,
     threads: int | None,
-    progress: Progress | None,
+    parts: Iterator[Progress | None],
 ) -> dict[str, Any]:
-    """Return the fields that depend on what the edges weigh."""
+    """Return the fields that depend on what the edges weigh; each solve reports a part."""
     sinks = found.sink_positions
     source = page_graph(found, () if keep_sinks else sinks)
-    scores = page_scores(found, flow_queries, graph=source, threads=threads, progress=progress)
+    scores = page_scores(found, flow_queries, graph=source, threads=threads, progress=next(parts))
+    uniform = None
+    if source is not None and found.can_correct:
+        part = next(parts)
+        if scores:
+            uniform = uniform_flow(source, scores[0], threads=threads, progress=part)
     # The page builds a graph from one matrix for each layer, so of a graph with `tops` it gets
     # scores only.
     graph = found.graph if found.graph is not None and found.graph.tops is None else None
@@ -238,7 +250,7 @@ def _of_edges(
         "graph_residual": _residual() if found.weights is not found.attention else None,
         "scores": [
             {
-                **_scores(one, uniform_flow(found, one, threads)),
+                **_scores(one, uniform),
                 "at_ceiling": None if source is None else _at_ceiling(source, one),
             }
             for one in scores
@@ -285,10 +297,9 @@ def _scores(scores: TokenAttention, uniform: TokenAttention | None) -> dict[str,
     }
 
 
-def _prediction(prediction: Prediction | None) -> dict[str, Any] | None:
+def _prediction(prediction: Prediction | None, names: dict[str, str]) -> dict[str, Any] | None:
     if prediction is None:
         return None
-    names = label_names(prediction.probabilities)
     return {
         "label": names[prediction.label],
         "probabilities": {names[label]: p for label, p in prediction.probabilities.items()},

@@ -3,12 +3,10 @@
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-
 from attnflow._internal import checks
 from attnflow.errors import InputError
-from attnflow.methods import flow, raw, rollout
-from attnflow.types import Attention, AttentionGraph, TokenAttention
+from attnflow.methods import flow, raw, rollout, uniform_graph
+from attnflow.types import AttentionGraph, TokenAttention
 from attnflow.view._content import Content
 
 # Flow of all queries is computed up to these limits. Chosen: the tokens a figure can show, and a
@@ -18,7 +16,8 @@ _MAX_TOKENS, _MAX_PAIRS = 64, 12 * 64**2
 
 def page_graph(found: Content, without: tuple[int, ...]) -> AttentionGraph | None:
     """Return the graph without these positions, if the weights are known; None of scores."""
-    return found.graph if found.weights is None else found.weights.graph(without=without)
+    known = found.graph is not None and not without
+    return found.graph if known or found.weights is None else found.weights.graph(without=without)
 
 
 def page_scores(
@@ -59,20 +58,18 @@ def page_scores(
 
 
 def uniform_flow(
-    found: Content, scores: TokenAttention, threads: int | None
-) -> TokenAttention | None:
-    """Return the same rows of flow of uniform causal attention; None if there is no correction.
+    graph: AttentionGraph,
+    flows: TokenAttention,
+    *,
+    threads: int | None,
+    progress: checks.Progress | None,
+) -> TokenAttention:
+    """Return the same rows of flow of uniform causal attention.
 
     The page could solve it, but not for all positions of a graph that Python solves.
     """
-    if not found.can_correct or scores.method != "flow":
-        return None
-    n_layers, n_tokens = len(found.sizes) - 1, len(found.tokens)
-    weights = np.tril(np.ones((n_tokens, n_tokens))) / np.arange(1, n_tokens + 1)[:, None]
-    attention = Attention(np.broadcast_to(weights, (n_layers, 1, n_tokens, n_tokens)), causal=True)
-    without: Any = scores.settings.get("without", ())
-    rows: Any = {"layers": scores.layers, "queries": scores.queries, "threads": threads}
-    return flow(attention, **rows, without=without)
+    rows: Any = {"layers": flows.layers, "queries": flows.queries, "threads": threads}
+    return flow(uniform_graph(graph), **rows, progress=progress)
 
 
 def _queries(found: Content, flow_queries: Iterable[int] | int | None) -> tuple[int, ...]:

@@ -46,19 +46,22 @@ def to_html(x: PageInput, **settings: Unpack[PageSettings]) -> str:
         heads: "all" puts every head into the page, "mean" only their mean; by default every head
         if they take less than 8 MB.
         sinks: "remove" takes attention sinks out of the graph that is shown first, "keep" leaves
-        them in; the page switches between the two.
+        them in; by default as in the scores of the Explanation, else "remove". The page switches
+        between the two.
         receptive_field: whether the page opens with rollout and flow corrected for the receptive
-        field, see `rollout`; by default with the attention of a decoder. The page switches between
-        the two.
+        field, see `rollout`; by default as in the scores of the Explanation, else with the
+        attention of a decoder. The page switches between the two.
         title: heading of the page.
         threads: threads for flow; by default all cores.
-        progress: called with (pairs done, total pairs) while flow is computed.
+        progress: called with (pairs done, total pairs) while flow is computed; may raise to stop
+        it.
 
     Notes
     -----
     A page of 32 tokens, 6 layers and 12 heads has less than 400 kB; the heads of n tokens take
     `8/3 · L · H · n²` bytes, each further edge weight about `8 · L · n²`. The same input gives the
-    same text. Weights are rounded to 1/65535.
+    same text. Weights are rounded to 1/65535. Flow of the attention of a decoder takes twice the
+    time, because it is solved for uniform attention too, which the correction divides by.
 
     Examples
     --------

@@ -21,8 +21,9 @@ from attnflow._internal.display import (
 )
 from attnflow.methods import flow, raw, rollout
 from attnflow.types import Grid, TokenAttention
-from attnflow.view._content import Content, PageInput, content, opens_corrected
+from attnflow.view._content import Content, PageInput, content
 from attnflow.view._data import PageSettings
+from attnflow.view._opening import opens_corrected, opens_with_sinks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -62,7 +63,8 @@ def draw(x: PageInput, settings: PageSettings) -> Figure:
         layer=settings.get("layer"),
         query=settings.get("query"),
     )
-    without = () if settings.get("sinks") == "keep" else found.sink_positions
+    keep_sinks = opens_with_sinks(found, settings.get("sinks"))
+    without = () if keep_sinks else found.sink_positions
     corrected = opens_corrected(found, receptive_field=settings.get("receptive_field"))
     scores = _scores(found, without, settings.get("threads"), receptive_field=corrected)
     caption = _caption(found, scores[-1])

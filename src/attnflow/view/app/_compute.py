@@ -2,9 +2,12 @@
 
 import hashlib
 import json
+from typing import Any
 
+from attnflow.errors import InputError
 from attnflow.evaluate import explain, explanation_document
 from attnflow.models import Loaded, count_tokens, token_limit
+from attnflow.models.inputs import Inputs, checked_model, prepare
 from attnflow.view import page_data
 from attnflow.view.app._errors import ErrorResponse
 from attnflow.view.app._jobs import Report
@@ -20,7 +23,7 @@ def cache_key(request: ExplainRequest) -> str:
 
 def compute(request: ExplainRequest, loaded: Loaded, limits: Limits, report: Report) -> bytes:
     """Return the result as JSON. `report` is called at every step and may raise to end the work."""
-    _check_tokens(request, loaded, limits)
+    inputs: Any = _inputs(request, loaded, limits)
     page_steps = int(request.page)
     explain_steps = 0
 
@@ -33,7 +36,7 @@ def compute(request: ExplainRequest, loaded: Loaded, limits: Limits, report: Rep
     explanation = explain(
         loaded.model,
         loaded.tokenizer,
-        request.text,
+        inputs,
         **request.model_dump(exclude={"text", "model", "page"}),
         progress=progress,
     )
@@ -41,30 +44,32 @@ def compute(request: ExplainRequest, loaded: Loaded, limits: Limits, report: Rep
     if request.page:
         document["page"] = page_data(
             explanation,
-            sinks=request.sinks,
-            # The page corrects attention only.
-            receptive_field=request.receptive_field and request.edges == "attention",
             progress=lambda _done, _total: progress(explain_steps, explain_steps),
         )
     return json.dumps(document, allow_nan=False, separators=(",", ":")).encode()
 
 
-def _check_tokens(request: ExplainRequest, loaded: Loaded, limits: Limits) -> None:
-    """Reject a text with too many tokens for the app or the model, before any forward pass."""
-    count, most = count_tokens(loaded.tokenizer, request.text), token_limit(loaded.model)
-    if request.truncate and most is not None:
-        count = min(count, most)
-    if count > limits.tokens:
-        raise ErrorResponse(
-            422,
-            "too_many_tokens",
-            f"expected at most {limits.tokens} tokens, got {count}; shorten the text, or start the "
-            "app with a larger --max-tokens",
-        )
-    if most is not None and count > most:
-        raise ErrorResponse(
-            422,
-            "too_many_tokens",
+def _inputs(request: ExplainRequest, loaded: Loaded, limits: Limits) -> Inputs:
+    """Return the text as the input of the model, with not too many tokens for it and the app."""
+    model, tokenizer, text = checked_model(loaded.model), loaded.tokenizer, request.text
+    try:
+        inputs = prepare(model, tokenizer, text, truncate=request.truncate)
+    except InputError:
+        count, most = count_tokens(tokenizer, text), token_limit(model)
+        if most is None or count <= most or request.truncate:
+            raise
+        raise _too_many_tokens(
             f"the model takes at most {most} tokens, got {count}; shorten the text, or send "
-            "truncate: true",
+            "truncate: true"
+        ) from None
+    count = len(inputs.sources[0].tokens or ())
+    if count > limits.tokens:
+        raise _too_many_tokens(
+            f"expected at most {limits.tokens} tokens, got {count}; shorten the text, or start the "
+            "app with a larger --max-tokens"
         )
+    return inputs
+
+
+def _too_many_tokens(message: str) -> ErrorResponse:
+    return ErrorResponse(422, "too_many_tokens", message)
