@@ -78,7 +78,8 @@ def test_the_settings_say_what_blank_out_puts_in(view: Any) -> None:
 
 def test_the_settings_name_the_answers_that_importance_is_of(view: Any) -> None:
     shipped = paper.load()
-    text, asked = "the key to the cabinets", {"target": "plural", "against": "singular"}
+    text = "the key to the cabinets"
+    asked: Any = {"target": "plural", "against": "singular"}
     seen = view(af.explain(shipped.model, shipped.tokenizer, text, **asked))
     assert "· importance: plural against singular · blank-out with" in seen.caption()
     plain = view(af.explain(shipped.model, shipped.tokenizer, text))
