@@ -173,7 +173,8 @@ class Evaluation:
         with self._clock.measure("metrics"):
             rows += [self._baseline(name, texts) for name in plan.baselines]
             scores = np.concatenate(rows, axis=1)
-            values = metric_values(plan, scores, texts, self._work.tokenizer)
+            # Of the scores only baselines have signs. Faithfulness alone needs them.
+            values = metric_values(plan, np.abs(scores), texts, self._work.tokenizer)
         for text, own, value in zip(texts, scores, values, strict=True):
             text.rows, text.values = own, value
 

@@ -15,7 +15,7 @@ from attnflow.evaluate.corpus._parts import RESULTS
 from attnflow.evaluate.corpus._worker import WorkerFacts
 
 FILE = "run.json"
-_FORMAT = 2  # of the files of a run
+_FORMAT = 3  # of the files of a run and the meaning of their values
 
 
 def run_settings(
