@@ -14,7 +14,7 @@ from attnflow._internal.files import PathLike
 from attnflow._internal.html_table import html_table
 from attnflow._internal.settings import thaw_settings
 from attnflow.edges import Edges
-from attnflow.evaluate._spearman import rank_correlation
+from attnflow.evaluate._spearman import spearman
 from attnflow.importance import Prediction
 from attnflow.types import Attention, AttentionGraph, Importance, Method, TokenAttention
 
@@ -82,34 +82,37 @@ class Explanation:
     def columns(self) -> dict[str, NDArray[np.float64]]:
         """Return one number for each token, by method; scores of tokens taken out are NaN."""
         attention = {
-            name: np.where(self._scored(), result.scores[0, 0], np.nan)
+            name: np.where(self._scored(name), result.scores[0, 0], np.nan)
             for name, result in self.scores.items()
         }
         return attention | {name: result.values for name, result in self.importance.items()}
 
-    def _scored(self) -> NDArray[np.bool_]:
-        """Return which tokens have scores: all but those taken out.
+    def _scored(self, method: Method) -> NDArray[np.bool_]:
+        """Return which tokens have a score of a method: all but those taken out.
 
-        The query keeps its residual connection, also if it is taken out.
+        In rollout and flow a query that is taken out keeps its residual connection; raw attention
+        has none.
         """
         places = np.arange(len(self.tokens))
-        return ~np.isin(places, self.without) | (places == self.query)
+        own = (places == self.query) & (method != "raw")
+        return ~np.isin(places, self.without) | own
 
     def correlations(self) -> dict[str, dict[str, float]]:
         """Return Spearman's rank correlation by importance and method; NaN if undefined.
 
-        Tokens taken out of the scores, see `without`, do not count.
+        Tokens taken out of the scores, see `without`, do not count: those that are NaN in
+        `columns`.
         """
-        if not self.scores or not self.importance:
-            return {name: {} for name in self.importance}
-        kept = self._scored()
-        rows = np.stack([result.scores[0, 0][kept] for result in self.scores.values()])
-        values = np.stack([result.values[kept] for result in self.importance.values()])
-        found = rank_correlation(np.broadcast_to(rows, (len(values), *rows.shape)), values)
-        return {
-            name: dict(zip(self.scores, row, strict=True))
-            for name, row in zip(self.importance, found.tolist(), strict=True)
-        }
+        if not self.importance:
+            return {}
+        values = np.stack([result.values for result in self.importance.values()])
+        found: dict[str, dict[str, float]] = {name: {} for name in self.importance}
+        for method, result in self.scores.items():
+            kept = self._scored(method)
+            rhos = spearman(values[:, kept], result.scores[0, 0][kept])
+            for row, rho in zip(found.values(), rhos.tolist(), strict=True):
+                row[method] = rho
+        return found
 
     @property
     def saturated(self) -> bool:
