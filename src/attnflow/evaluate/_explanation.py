@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
@@ -32,13 +32,15 @@ class Explanation:
     scores
         Token attention by method, of one layer and one query.
     importance
-        Importance by method, for the target. "input_gradient" is missing for a model that passes
-        no gradient on, as quantised ones do.
+        Importance by method, for the target.
     attention
         The attention of the model for the text.
     graphs
         What was computed for each of the edge weights: a graph; for "attention", the attention
         itself. The scores are those of the first.
+    missing
+        Importance that could not be computed, with the reason: "input_gradient" of a model that
+        passes no gradient on, as quantised ones do.
     """
 
     text: str
@@ -47,6 +49,7 @@ class Explanation:
     importance: Mapping[str, Importance]
     attention: Attention
     graphs: Mapping[Edges, Attention | AttentionGraph]
+    missing: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def edges(self) -> Edges:
@@ -168,9 +171,10 @@ class Explanation:
         }
 
     def settings(self) -> dict[str, Any]:
-        """Return the settings of all results, by method."""
+        """Return the settings of all results, by method; for one that is missing, the reason."""
         results = {**self.scores, **self.importance}
         made = {name: thaw_settings(result.settings) for name, result in results.items()}
+        made |= {name: {"missing": reason} for name, reason in self.missing.items()}
         return {"layer": self.layer, "query": self.query, "edges": self.edges, **made}
 
     def __repr__(self) -> str:
@@ -195,6 +199,8 @@ class Explanation:
             caption += ", corrected for the receptive field"
         if self.saturated or self.flat:
             caption += ", flow saturated" if self.saturated else ", flow flat"
+        for name, reason in self.missing.items():
+            caption += f". No {name}: {reason}"
         return html_table(caption, ["token", *columns], rows)
 
 
