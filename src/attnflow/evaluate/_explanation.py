@@ -9,7 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnflow._internal.columns import Columns, as_frame, nan_to_none, write_csv
-from attnflow._internal.display import format_number, label_names, position_names, token_names
+from attnflow._internal.display import (
+    format_number,
+    label_names,
+    position_names,
+    printable,
+    token_names,
+)
 from attnflow._internal.files import PathLike
 from attnflow._internal.html_table import html_table
 from attnflow._internal.settings import thaw_settings
@@ -81,6 +87,27 @@ class Explanation:
     def receptive_field(self) -> bool:
         """Whether rollout and flow are corrected for the receptive field of a causal model."""
         return any(t.settings.get("receptive_field") is True for t in self.scores.values())
+
+    @property
+    def answer_names(self) -> dict[str, str]:
+        """Names of the answers for people: those with probabilities, the target and `against`."""
+        about = self._about()
+        given = [about[key] for key in ("target_name", "other_name") if key in about]
+        return label_names(dict.fromkeys([*self.prediction.probabilities, *map(str, given)]))
+
+    @property
+    def importance_for(self) -> str:
+        """The answer that importance is for, as in "his against her"; empty for the prediction."""
+        about, names = self._about(), self.answer_names
+        target, other = about.get("target_name", self.prediction.label), about.get("other_name")
+        if other is not None:
+            return f"{names[target]} against {names[other]}"
+        return names[target] if target != self.prediction.label else ""
+
+    def _about(self) -> dict[str, Any]:
+        """Return the settings of blank-out, none without it."""
+        found = self.importance.get("blank_out")
+        return {} if found is None else thaw_settings(found.settings)
 
     def columns(self) -> dict[str, NDArray[np.float64]]:
         """Return one number for each token, by method; scores of tokens taken out are NaN."""
@@ -189,8 +216,12 @@ class Explanation:
         ]
         edges = "" if self.edges == "attention" else f", edges {self.edges}"
         answer, p = self.prediction.label, self.prediction.probabilities
-        caption = f"{label_names(p)[answer]} {format_number(p[answer])}, layer {self.layer}, "
+        caption = f"{self.answer_names[answer]} {format_number(p[answer])}, layer {self.layer}, "
         caption += f"query {self.query}{edges}"
+        if self.importance_for:
+            caption += f", importance for {self.importance_for}"
+        if blank := self._about().get("replaced_by"):
+            caption += f", blank-out by {printable(str(blank))}"
         if self.without:
             several, them = ("s", "them") if len(self.without) > 1 else ("", "it")
             names = position_names(self.without, self.tokens)
