@@ -239,7 +239,7 @@ def test_an_answer_can_be_compared_with_another(run: Run) -> None:
 
 def test_every_setting_of_explain_is_an_option(run: Run) -> None:
     shown = run("explain", "--help").stdout
-    ours = {"model", "tokenizer", "text", "progress", "layout"}  # a layout is Python
+    ours = {"model", "tokenizer", "text", "progress"}
     settings = set(signature(explain).parameters)
     missing = [
         name for name in settings - ours if not re.search(rf"--{name.replace('_', '-')}\b", shown)

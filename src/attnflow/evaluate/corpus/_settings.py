@@ -38,6 +38,7 @@ def run_settings(
             "digest": scan.digest,
         },
         "plan": plan.to_dict(),
+        "layout": facts.layout,
         "part_size": corpus.part_size,
         "threads": facts.threads,
         "device": facts.device,
