@@ -94,6 +94,16 @@ def test_the_caption_says_what_importance_is_for_and_what_replaces_tokens(
     assert caption.endswith(f", layer 3, query 0{expected}")
 
 
+@pytest.mark.parametrize("name", ["attention", "norms", "gradient"])
+def test_the_caption_has_the_share_of_negative_weights(shipped: Loaded, name: edges.Edges) -> None:
+    found = explain(shipped.model, shipped.tokenizer, TEXT, methods=["raw"], edges=name)
+    graph: Any = found.graphs[name]
+    negative = f"({100 * graph.settings['clipped']:.1f} % of" if name == "gradient" else None
+    caption = found._repr_html_().partition("</caption>")[0]
+    assert ("negative and set to zero" in caption) is (negative is not None)
+    assert (negative or "") in caption
+
+
 def test_without_blank_out_the_caption_names_no_blank(shipped: Loaded) -> None:
     found = explain(shipped.model, shipped.tokenizer, TEXT, layer=3, methods=["raw"])
     kept = {"input_gradient": found.importance["input_gradient"]}

@@ -452,6 +452,20 @@ def test_settings_say_what_decides_the_numbers(exact: Loaded) -> None:
     assert set(found.seconds) == parts
 
 
+def test_the_share_of_negative_weights_is_the_mean_over_texts_without_errors(
+    exact: Loaded,
+) -> None:
+    plan: Any = {"methods": "raw", "layers": [1], "edges": ["attention", "gradient", "norms"]}
+    found = _run(exact, [TEXTS[0], "", TEXTS[2]], target="plural", **plan)
+    settings: Any = found.settings
+    both = exact.model, exact.tokenizer
+    graphs = [edges.gradient(*both, TEXTS[n].text, target="plural") for n in (0, 2)]
+    shares = [cast("float", graph.settings["clipped"]) for graph in graphs]
+    assert shares[0] != shares[1]
+    assert settings["edges"]["gradient"]["clipped"] == pytest.approx(np.mean(shares), abs=1e-9)
+    assert all("clipped" not in settings["edges"][name] for name in ("attention", "norms"))
+
+
 def test_a_masked_model_is_read_at_the_mask(small_bert: Loaded) -> None:
     texts = ["the author talked to Sara about [MASK] book", "Mary saw John", "[MASK] [MASK]"]
     read, mask = (

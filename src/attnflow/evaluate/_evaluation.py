@@ -67,6 +67,10 @@ class Evaluation:
         for text in _without_errors(texts):
             self._attempt([text], lambda batch: work.aim(batch[0], facts))
         self._run_batches(texts, facts, progress)
+        for name, made in work.settings["edges"].items():
+            shares = [text.clipped[name] for text in _without_errors(texts) if name in text.clipped]
+            if shares:
+                made["clipped"] = float(np.mean(shares))
         undefined = np.full(len(cells), np.nan)
         special = {metric: plan.counts_special(metric) for metric in plan.metrics}
         return Measured(

@@ -12,6 +12,7 @@ from attnflow._internal.columns import Columns, as_frame, nan_to_none, write_csv
 from attnflow._internal.display import (
     format_number,
     label_names,
+    percent,
     position_names,
     printable,
     token_names,
@@ -218,6 +219,10 @@ class Explanation:
         answer, p = self.prediction.label, self.prediction.probabilities
         caption = f"{self.answer_names[answer]} {format_number(p[answer])}, layer {self.layer}, "
         caption += f"query {self.query}{edges}"
+        weights = self.graphs[self.edges]
+        made = weights.settings if isinstance(weights, AttentionGraph) else {}
+        if share := percent(cast("float", made.get("clipped", 0.0))):
+            caption += f" ({share} of the weights negative and set to zero)"
         if self.importance_for:
             caption += f", importance for {self.importance_for}"
         if blank := self._about().get("replaced_by"):

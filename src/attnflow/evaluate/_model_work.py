@@ -43,6 +43,7 @@ class TextWork:
     target: OneTarget = None
     position: int | None = None  # whose scores count; None for the maximum over all
     weights: dict[Edges, Attention | AttentionGraph] = field(default_factory=dict)
+    clipped: dict[str, float] = field(default_factory=dict)  # share of negative weights, by edges
     importance: dict[str, Floats] = field(default_factory=dict)  # with signs, if there are any
     rows: Floats | None = None  # scores (row, token), each random draw a row
     values: Floats | None = None  # (row, column of the plan)
@@ -117,6 +118,8 @@ class ModelWork:
             self._note("edges", name, made, _OF_GRAPHS)
             for text, graph in zip(batch, graphs, strict=True):
                 text.weights[name] = graph
+                if isinstance(graph, AttentionGraph) and "clipped" in graph.settings:
+                    text.clipped[name] = cast("float", graph.settings["clipped"])
 
     def measure_faithfulness(self, batch: Sequence[TextWork]) -> None:
         """Fill in the values of comprehensiveness, sufficiency and log-odds."""
