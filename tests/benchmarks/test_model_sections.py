@@ -143,6 +143,27 @@ def test_the_page_in_a_browser_reports_first_picture_and_hover(benchmarks: Any):
     assert "| hover, median | " in found.blocks[1]
 
 
+def test_edge_weights_are_timed_beside_a_plain_pass_and_norms_and_alti_weighed(
+    benchmarks: Any, monkeypatch: pytest.MonkeyPatch
+):
+    part, timing, plan = map(benchmarks, ("edge_weights", "timing", "plan"))
+    peaks = {"norms": 12.0, "alti": 20.0}
+    monkeypatch.setattr(timing, "in_new_process", lambda _file, name, _tokens: peaks[name])
+    found = part.section(plan.QUICK)
+    timed = ["effective", "gradient", "norms", "alti", "effective", "value_zeroing"]
+    assert [finding.what.split("`")[1] for finding in found.findings] == [
+        f"edges.{name}" for name in timed
+    ]
+    assert found.findings[4].what.endswith(", causal")
+    assert "| plain, causal | " in found.blocks[1]
+    for row in ("| norms | 12 MB |", "| alti | 20 MB |", "| n² vectors of one layer"):
+        assert row in found.blocks[3]
+
+
+def test_the_memory_of_an_edge_weight_is_that_of_the_call(benchmarks: Any):
+    assert 0 <= benchmarks("edge_weights")._measure("norms", 8) < 1000
+
+
 def test_one_command_prints_the_grid_of_edge_weights(
     benchmarks: Any,
     monkeypatch: pytest.MonkeyPatch,
