@@ -57,9 +57,10 @@ def section(plan: Plan) -> report.Section:
                     goal,
                 )
             )
-    vectors = 4 * n_tokens**2 * 768 / 2**20
-    peaks = [[name, f"{_peak(name, n_tokens):,.0f} MB"] for name in _MEMORY]
-    peaks.append(["n² vectors of one layer (not run)", f"{vectors:,.0f} MB"])
+    lengths = n_tokens, 4 * n_tokens  # the square of the length shows in the second
+    peaks = [[name, *(f"{_peak(name, n):,.0f} MB" for n in lengths)] for name in _MEMORY]
+    vectors = (4 * n**2 * model.config.hidden_size / 2**20 for n in lengths)
+    peaks.append(["n² vectors of one layer (not run)", *(f"{size:,.0f} MB" for size in vectors)])
     text = (
         f"A classifier of BERT-base's size with random weights, {n_tokens} tokens, float32; the "
         f"plain pass is without gradients and keeps no attention. {plan.rounds} rounds in turns, "
@@ -69,10 +70,12 @@ def section(plan: Plan) -> report.Section:
     about = (
         "Memory, in a process of its own: what the call takes more at its peak than before it, "
         f"after a call on a tiny input; the median of {_PROCESSES} processes. Beside it a vector "
-        "of the model's width in float32 for each pair of positions, which never exist at once."
+        "of the model's width in float32 for each pair of positions, which never exist at once; "
+        "short inputs have more of other things."
     )
     head = ["", "time, median", "of the plain pass", "limit"]
-    blocks = (text, report.table(head, rows), about, report.table(["", "peak of the call"], peaks))
+    sizes = ["peak of the call", *(f"{n:,} tokens" for n in lengths)]
+    blocks = (text, report.table(head, rows), about, report.table(sizes, peaks))
     return report.Section("Edge weights", blocks, tuple(findings))
 
 

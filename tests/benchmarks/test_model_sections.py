@@ -147,8 +147,8 @@ def test_edge_weights_are_timed_beside_a_plain_pass_and_norms_and_alti_weighed(
     benchmarks: Any, monkeypatch: pytest.MonkeyPatch
 ):
     part, timing, plan = map(benchmarks, ("edge_weights", "timing", "plan"))
-    peaks = {"norms": 12.0, "alti": 20.0}
-    monkeypatch.setattr(timing, "in_new_process", lambda _file, name, _tokens: peaks[name])
+    peaks = {("norms", "8"): 12, ("alti", "8"): 20, ("norms", "32"): 13, ("alti", "32"): 2000}
+    monkeypatch.setattr(timing, "in_new_process", lambda _file, *run: peaks[run])
     found = part.section(plan.QUICK)
     timed = ["effective", "gradient", "norms", "alti", "effective", "value_zeroing"]
     assert [finding.what.split("`")[1] for finding in found.findings] == [
@@ -156,7 +156,11 @@ def test_edge_weights_are_timed_beside_a_plain_pass_and_norms_and_alti_weighed(
     ]
     assert found.findings[4].what.endswith(", causal")
     assert "| plain, causal | " in found.blocks[1]
-    for row in ("| norms | 12 MB |", "| alti | 20 MB |", "| n² vectors of one layer"):
+    for row in (
+        "| norms | 12 MB | 13 MB |",
+        "| alti | 20 MB | 2,000 MB |",
+        "| n² vectors of one layer",
+    ):
         assert row in found.blocks[3]
 
 
