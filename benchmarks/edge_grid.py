@@ -10,8 +10,9 @@ prints the tables of these three, one after the other; any of them may be left o
 classifier of SST-2, which `attnflow train sst2` trains. DIR has linzen/ and linzen-sentences/, of
 which 2,000 held-out sentences are taken at random for the model that comes with attnflow (without
 DIR they are generated), and sst2/, of which the first 500 sentences of the dev split are taken.
-RUN gets the tables and the figures, in a folder for each model. A run that was stopped is resumed
-by the same command.
+RUN gets a folder for each model: NAME/run/summary.md has all tables in Markdown and summary.csv all
+intervals, beside figures and results; atom-mapping/summary.md is what is printed. A run that was
+stopped is resumed by the same command.
 """
 
 import argparse
@@ -54,7 +55,7 @@ def grid(
     _ = file.write_text("".join(f"{text}\n" for text in texts(model, data, count)), "utf-8")
     load = paper.load if model == SHIPPED else functools.partial(models.load, model)
     return run(
-        load, file, out / "run", plan=PLAN, name=Path(model).name, part_size=part_size,
+        load, file, out / "run", plan=PLAN, name=out.name, part_size=part_size,
         on_progress=_report,
     )  # fmt: skip
 
@@ -77,10 +78,13 @@ def main() -> None:
     _ = parser.add_argument("--part-size", type=int, default=64, help="texts of a part")
     options = parser.parse_args()
     for model in options.models:
+        out = options.out / Path(model).resolve().name  # of "." and ".." too
         if model == ATOMS:
-            print(atom_mapping.report_atoms(edges=True))
+            tables = atom_mapping.report_atoms(edges=True)
+            out.mkdir(parents=True, exist_ok=True)
+            _ = (out / "summary.md").write_text(f"{tables}\n", "utf-8")
+            print(tables)
             continue
-        out = options.out / Path(model).name
         done = grid(model, options.data, out, count=options.texts, part_size=options.part_size)
         print(done.summary.text())
 

@@ -168,6 +168,31 @@ def test_the_page_in_a_browser_reports_first_picture_hover_and_flow(benchmarks: 
     assert solving.attnflow in found.blocks[1]
 
 
+def test_edge_weights_are_timed_beside_a_plain_pass_and_norms_and_alti_weighed(
+    benchmarks: Any, monkeypatch: pytest.MonkeyPatch
+):
+    part, timing, plan = map(benchmarks, ("edge_weights", "timing", "plan"))
+    peaks = {("norms", "8"): 12, ("alti", "8"): 20, ("norms", "32"): 13, ("alti", "32"): 2000}
+    monkeypatch.setattr(timing, "in_new_process", lambda _file, *run: peaks[run])
+    found = part.section(plan.QUICK)
+    timed = ["effective", "gradient", "norms", "alti", "effective", "value_zeroing"]
+    assert [finding.what.split("`")[1] for finding in found.findings] == [
+        f"edges.{name}" for name in timed
+    ]
+    assert found.findings[4].what.endswith(", causal")
+    assert "| plain, causal | " in found.blocks[1]
+    for row in (
+        "| norms | 12 MB | 13 MB |",
+        "| alti | 20 MB | 2,000 MB |",
+        "| n² vectors of one layer",
+    ):
+        assert row in found.blocks[3]
+
+
+def test_the_memory_of_an_edge_weight_is_that_of_the_call(benchmarks: Any):
+    assert 0 <= benchmarks("edge_weights")._measure("norms", 8) < 1000
+
+
 def test_one_command_prints_the_grid_of_edge_weights(
     benchmarks: Any,
     monkeypatch: pytest.MonkeyPatch,
@@ -185,4 +210,40 @@ def test_one_command_prints_the_grid_of_edge_weights(
         assert len(set(cells)) == 6 * 3
         assert {"random", "blank_out"} <= set(names)
         assert "\nBest: " in table
-    assert (tmp_path / "verb-number" / "run" / "summary.svg").is_file()
+    run = tmp_path / "verb-number" / "run"
+    assert (run / "summary.svg").is_file()
+    assert (run / "summary.md").read_text(encoding="utf-8").count("| edges, method ") == 6
+
+
+def test_the_grid_prints_and_keeps_the_table_of_atom_mapping(
+    benchmarks: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+):
+    tables = {True: "all edge weights", False: "attention"}
+    monkeypatch.setattr(benchmarks("atom_mapping"), "report_atoms", lambda *, edges: tables[edges])
+    monkeypatch.setattr(sys, "argv", ["edge_grid.py", "atom-mapping", "--out", str(tmp_path)])
+    benchmarks("edge_grid").main()
+    assert capsys.readouterr().out == "all edge weights\n"
+    kept = tmp_path / "atom-mapping" / "summary.md"
+    assert kept.read_text(encoding="utf-8") == "all edge weights\n"
+
+
+@pytest.mark.parametrize(("given", "name"), [(".", "model"), ("..", "runs"), ("../x", "x")])
+def test_the_grid_names_the_folder_of_a_model_that_is_given_by_dots(
+    benchmarks: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, given: str, name: str
+):
+    folder, part, found = tmp_path / "runs" / "model", benchmarks("edge_grid"), list[Path]()
+    folder.mkdir(parents=True)
+    monkeypatch.chdir(folder)
+
+    def grid(_model: str, _data: Path | None, out: Path, **_settings: Any) -> Any:
+        found.append(out)
+        raise SystemExit
+
+    monkeypatch.setattr(part, "grid", grid)
+    monkeypatch.setattr(sys, "argv", ["edge_grid.py", given, "--out", "out"])
+    with pytest.raises(SystemExit):
+        part.main()
+    assert found == [Path("out") / name]

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from inspect import signature
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -90,6 +90,17 @@ def test_edges_are_those_of_the_library(run: Run) -> None:
     for name, method in (("raw", af.raw), ("rollout", af.rollout), ("flow", af.flow)):
         expected = method(graph, layers=[6], queries=[0]).scores[0, 0]
         assert document["scores"][name] == pytest.approx(expected.tolist(), rel=0, abs=1e-6)
+
+
+def test_a_note_has_the_share_of_weights_that_are_set_to_zero(run: Run) -> None:
+    shipped = paper.load()
+    graph = edges.gradient(shipped.model, shipped.tokenizer, TEXT)
+    share = 100 * cast("float", graph.settings["clipped"])
+    said = run("explain", TEXT, "--edges", "gradient").stderr
+    found = re.search(r"note: edges gradient: (.*) % of the weights, by absolute value, are", said)
+    assert found is not None
+    assert float(found[1]) == pytest.approx(share, abs=0.11)
+    assert "set to zero" not in run("explain", TEXT, "--edges", "norms").stderr
 
 
 def test_an_unknown_name_of_edges_is_an_error(run: Run) -> None:
@@ -239,7 +250,7 @@ def test_an_answer_can_be_compared_with_another(run: Run) -> None:
 
 def test_every_setting_of_explain_is_an_option(run: Run) -> None:
     shown = run("explain", "--help").stdout
-    ours = {"model", "tokenizer", "text", "progress", "layout"}  # a layout is Python
+    ours = {"model", "tokenizer", "text", "progress"}
     settings = set(signature(explain).parameters)
     missing = [
         name for name in settings - ours if not re.search(rf"--{name.replace('_', '-')}\b", shown)

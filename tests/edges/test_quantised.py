@@ -90,4 +90,12 @@ def test_explain_has_blank_out_and_no_input_gradient(capsys: pytest.CaptureFixtu
     assert "blank-out" in printed.out
     assert "input gradient" not in printed.out
     assert "note: without input gradients: the model passes none on, as quantised" in printed.err
-    assert "input_gradient" not in view.to_html(explanation).split('"importance":')[1][:2000]
+    [drawn] = view.page_data(explanation)["importance"]
+    assert drawn["method"] == "blank_out"
+    reason = explanation.missing["input_gradient"]
+    assert (
+        "has no gradient with respect to its embeddings: it detaches them, is quantised" in reason
+    )
+    assert explanation.settings()["input_gradient"] == {"missing": reason}
+    caption = explanation._repr_html_().partition("</caption>")[0]
+    assert caption.endswith(f". No input_gradient: {reason}")

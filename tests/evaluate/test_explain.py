@@ -76,6 +76,41 @@ def test_flat_flow_is_marked_and_said(shipped: Loaded) -> None:
     assert dataclasses.replace(found, scores={"raw": found.scores["raw"]}).flat is False
 
 
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, ", blank-out by [PAD]"),
+        ({"target": "singular"}, ", blank-out by [PAD]"),
+        ({"target": "plural", "replace": "unk"}, ", importance for plural, blank-out by [UNK]"),
+        ({"against": "plural"}, ", importance for singular against plural, blank-out by [PAD]"),
+        ({"replace": "mean"}, ", blank-out by the mean embedding"),
+    ],
+)
+def test_the_caption_says_what_importance_is_for_and_what_replaces_tokens(
+    shipped: Loaded, settings: dict[str, Any], expected: str
+) -> None:
+    found = explain(shipped.model, shipped.tokenizer, TEXT, layer=3, methods=["raw"], **settings)
+    caption = found._repr_html_().partition("</caption>")[0]
+    assert caption.startswith("<table><caption>singular 0.9")
+    assert caption.endswith(f", layer 3, query 0{expected}")
+
+
+@pytest.mark.parametrize("name", ["attention", "norms", "gradient"])
+def test_the_caption_has_the_share_of_negative_weights(shipped: Loaded, name: edges.Edges) -> None:
+    found = explain(shipped.model, shipped.tokenizer, TEXT, methods=["raw"], edges=name)
+    graph: Any = found.graphs[name]
+    negative = f"({100 * graph.settings['clipped']:.1f} % of" if name == "gradient" else None
+    caption = found._repr_html_().partition("</caption>")[0]
+    assert ("negative and set to zero" in caption) is (negative is not None)
+    assert (negative or "") in caption
+
+
+def test_without_blank_out_the_caption_names_no_blank(shipped: Loaded) -> None:
+    found = explain(shipped.model, shipped.tokenizer, TEXT, layer=3, methods=["raw"])
+    kept = {"input_gradient": found.importance["input_gradient"]}
+    assert "blank" not in dataclasses.replace(found, importance=kept)._repr_html_()
+
+
 def test_a_frame_has_a_row_for_each_method_and_token(shipped: Loaded, tmp_path: Path) -> None:
     found = explain(shipped.model, shipped.tokenizer, TEXT, layer=3, edges="norms")
     frame = found.to_frame()

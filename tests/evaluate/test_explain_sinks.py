@@ -106,7 +106,9 @@ def test_sinks_taken_out_do_not_count_in_correlations(
 ) -> None:
     found: Any = explain(small_gpt.model, small_gpt.tokenizer, TEXT)
     kept = [place for place in range(len(found.tokens)) if place != 0]
+    assert [*found.correlations()] == ["blank_out", "input_gradient"]
     for importance, row in found.correlations().items():
+        assert [*row] == [*METHODS]
         values = found.importance[importance].values[kept]
         for method, rho in row.items():
             scores = found.scores[method].scores[0, 0][kept]
@@ -119,3 +121,29 @@ def test_sinks_taken_out_do_not_count_in_correlations(
     assert frame["score"].isna().sum() == len(found.scores)
     found.to_csv(tmp_path / "e.csv")
     assert "nan" not in (tmp_path / "e.csv").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_a_query_that_is_taken_out_has_its_residual_connection_but_no_raw_attention(
+    small_bert: models.Loaded,
+    small_gpt: models.Loaded,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    causal: bool,
+) -> None:
+    put_in_sinks(monkeypatch, "attnflow.evaluate._explain", 1)
+    loaded = small_gpt if causal else small_bert
+    settings: Any = {"position": 2, "query": 1, "receptive_field": False}
+    found = explain(loaded.model, loaded.tokenizer, TEXT, **settings)
+    assert found.without == (1,) == (found.query,)
+    columns, correlations = found.columns(), found.correlations()
+    others = np.arange(len(found.tokens)) != 1
+    np.testing.assert_array_equal(np.isfinite(columns["raw"]), others)
+    assert all(columns[method][1] > 0 for method in ("rollout", "flow"))
+    assert found._repr_html_().count("<td>-</td>") == 1
+    blanked = found.importance["blank_out"].values
+    assert [*correlations["blank_out"]] == [*METHODS]
+    for method, rho in correlations["blank_out"].items():
+        kept = others if method == "raw" else slice(None)
+        expected: Any = spearmanr(columns[method][kept], blanked[kept])
+        assert rho == pytest.approx(expected.statistic, abs=1e-12)

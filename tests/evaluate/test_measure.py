@@ -313,10 +313,56 @@ def test_random_scores_are_the_mean_over_draws(exact: Loaded) -> None:
         mean = np.mean([row[name, metric] for row in rows])
         value = values[Cell(None, "random", None, name, metric)]
         assert value == pytest.approx(mean, abs=1e-6), (name, metric)
+    signed = blank_out(exact.model, exact.tokenizer, given.text, target=1, signed=True).values
     itself = _literal(exact, given, importance["blank_out"], importance)
+    itself |= {
+        (None, name): value for name, value in _faithfulness(exact, given.text, 1, signed).items()
+    }
     for (name, metric), expected in itself.items():
         value = values[Cell(None, "blank_out", None, name, metric)]
         assert value == pytest.approx(expected, abs=1e-6), (name, metric)
+
+
+@pytest.mark.parametrize("name", IMPORTANCE)
+def test_a_baseline_ranks_a_token_that_speaks_against_the_target_last_for_faithfulness_alone(
+    exact: Loaded, name: str
+) -> None:
+    text, singular, monks = "in the village , the monks", 0, 6  # it speaks for "plural"
+    both: Any = exact.model, exact.tokenizer, text
+    signed = {
+        "blank_out": lambda: blank_out(*both, target=singular, signed=True),
+        "input_gradient": lambda: input_gradient(
+            *both, target=singular, reduce="input", signed=True
+        ),
+        "integrated_gradients": lambda: integrated_gradients(*both, target=singular, steps=4),
+    }[name]().values
+    assert -signed[monks] == abs(signed[1:-1]).max()
+    plan: Any = {
+        "methods": "raw", "layers": [1], "target": singular, "importance": name, "steps": 4,
+        "baselines": [name], "reduce": "input", "metrics": METRICS,
+    }  # fmt: skip
+    found = _run(exact, [LabelledText(text, position=monks)], **plan)
+    values = dict(zip(found.cells, found.values[0], strict=True))
+    faithful = _faithfulness(exact, text, singular, signed)
+    without_signs = _faithfulness(exact, text, singular, abs(signed))
+    assert without_signs["comprehensiveness"] < -0.9 < 0 < faithful["comprehensiveness"]
+    for metric, expected in faithful.items():
+        assert values[Cell(None, name, None, None, metric)] == pytest.approx(expected, abs=1e-6)
+    assert values[Cell(None, name, None, name, "spearman")] == pytest.approx(1)
+    assert values[Cell(None, name, None, None, "pointing")] == 1
+    settings: Any = found.settings
+    assert settings["faithfulness"]["signed_baselines"] == (name,)
+
+
+def test_the_norm_of_a_gradient_is_a_baseline_without_signs(exact: Loaded) -> None:
+    text = "the key to the cabinets"
+    plan: Any = {"methods": "raw", "layers": [1], "baselines": ["input_gradient"]}
+    found = _run(exact, [text], target="plural", metrics="log_odds", **plan)
+    importance = input_gradient(exact.model, exact.tokenizer, text, target="plural", reduce="norm")
+    literal = _faithfulness(exact, text, 1, importance.values)["log_odds"]
+    assert found.table("log_odds").per_text["input_gradient"] == pytest.approx(literal, abs=1e-6)
+    settings: Any = found.settings
+    assert settings["faithfulness"]["signed_baselines"] == ()
 
 
 def test_random_scores_depend_on_the_text_and_the_seed_alone() -> None:
@@ -400,10 +446,24 @@ def test_settings_say_what_decides_the_numbers(exact: Loaded) -> None:
     assert settings["edges"]["gradient"]["residual"] == "identity"
     assert settings["faithfulness"] == {
         "replace": "pad", "replaced_by": "[PAD]", "bins": (1, 5, 10, 20, 50), "rounding": "ceil",
-        "ties": "first", "special": False,
+        "ties": "first", "special": False, "signed_baselines": (),
     }  # fmt: skip
     parts = {"tokens", "attention", "gradient", "rollout", "metrics", "faithfulness", *IMPORTANCE}
     assert set(found.seconds) == parts
+
+
+def test_the_share_of_negative_weights_is_the_mean_over_texts_without_errors(
+    exact: Loaded,
+) -> None:
+    plan: Any = {"methods": "raw", "layers": [1], "edges": ["attention", "gradient", "norms"]}
+    found = _run(exact, [TEXTS[0], "", TEXTS[2]], target="plural", **plan)
+    settings: Any = found.settings
+    both = exact.model, exact.tokenizer
+    graphs = [edges.gradient(*both, TEXTS[n].text, target="plural") for n in (0, 2)]
+    shares = [cast("float", graph.settings["clipped"]) for graph in graphs]
+    assert shares[0] != shares[1]
+    assert settings["edges"]["gradient"]["clipped"] == pytest.approx(np.mean(shares), abs=1e-9)
+    assert all("clipped" not in settings["edges"][name] for name in ("attention", "norms"))
 
 
 def test_a_masked_model_is_read_at_the_mask(small_bert: Loaded) -> None:

@@ -509,9 +509,15 @@ def test_anything_but_attention_or_a_graph_is_refused():
 
 
 def test_memory_that_does_not_suffice_is_an_error_before_any_work(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("attnflow.methods._flow_split.available_bytes", lambda: 3 * 2**20)
-    graph = af.AttentionGraph([np.full((100, 100), 0.01)] * 3)
-    needed = r"about 0\.0 GiB of memory for layers of 100 positions, and 0\.0 GiB are available"
+    monkeypatch.setattr("attnflow.methods._flow_split.available_bytes", lambda: 2**29)
+    # 240 bytes for each of 3 · 1,000² edges.
+    graph = af.AttentionGraph([np.full((1000, 1000), 0.001)] * 3)
+    needed = r"about 0\.7 GiB of memory for layers of 1,000 positions, and 0\.5 GiB are available"
     with pytest.raises(af.InputError, match=f"flow_split needs {needed}"):
         _ = af.flow_split(graph)
+    # A triangle has half as many edges, of 200 bytes each, and all pairs count, with 40.
+    causal = af.AttentionGraph([np.tri(1000) / 1000] * 3)
     assert af.flow_split(graph, layer=1, query=0).value == pytest.approx(1)
+    monkeypatch.setattr("attnflow.methods._flow_split.available_bytes", lambda: 2**28)
+    with pytest.raises(af.InputError, match=r"needs about 0\.4 GiB of memory"):
+        _ = af.flow_split(causal)

@@ -120,6 +120,33 @@ def test_the_table_of_a_hand_made_attention():
     assert rows["by chance"] == "| by chance | 25% | 75% | 25% | 75% | 25% | 75% |  |"
 
 
+def test_edge_weights_are_counted_and_gradients_asked_for_each_product_atom(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    """Every graph is right about its atoms, but that of norms, which looks at the first token."""
+    reactant, asked = {7: 2, 8: 1}, list[tuple[str, int | None]]()
+
+    def edge_graph(_model: Any, _tokenizer: Any, text: str, name: str, position: int | None) -> Any:
+        asked.append((name, position))
+        assert text == SMALL.smiles
+        weights = np.full((len(TOKENS), len(TOKENS)), 0.1)
+        for atom in reactant if position is None else [position]:
+            weights[atom] = np.eye(len(TOKENS))[1 if name == "norms" else reactant[atom]]
+        return af.AttentionGraph([weights], TOKENS)
+
+    monkeypatch.setattr("attnflow.edges.EDGES", ("attention", "gradient", "norms"))
+    monkeypatch.setattr("attnflow.edges.edge_graph", edge_graph)
+    example = SMALL, atom_mapping.atoms(SMALL, TOKENS, element)
+    table = atom_mapping.by_edges([example, example], None, None)
+    once = [("attention", None), ("gradient", 7), ("gradient", 8), ("norms", None)]
+    assert asked == 2 * once
+    assert table.splitlines()[2:] == [
+        f"| {name} | {method} | {share} |"
+        for name, share in (("attention", "100%"), ("gradient", "100%"), ("norms", "50%"))
+        for method in ("raw", "rollout", "flow")
+    ] + ["| by chance |  | 25% |"]
+
+
 # ---- the program ----------------------------------------------------------------------------
 
 
@@ -144,20 +171,24 @@ def test_the_program_prints_a_row_for_each_layer(real: Load):
     assert cells[2][1:3] == cells[2][3:5] == cells[2][5:7]
 
 
-# ---- the table in docs/atom-mapping.md -------------------------------------------------------
+# ---- the tables in docs/atom-mapping.md ------------------------------------------------------
 
 
-def _documented() -> dict[str, list[str]]:
-    """The rows of the table that is kept, by their first cell."""
+def _documented(column: str) -> tuple[str, str]:
+    """What the page says about the table whose first column is this one, and the table."""
     text = (ROOT / "docs" / "atom-mapping.md").read_text(encoding="utf-8")
-    rows = [line.strip("|").split("|") for line in text.splitlines() if line.startswith("|")]
-    return {row[0].strip(): [cell.strip() for cell in row[1:]] for row in rows}
+    [(about, table)] = re.findall(
+        rf"^(.+)\n\n((?:\| {column} \|.*\n)(?:\|.*\n)+)", text, re.MULTILINE
+    )
+    return about, table
 
 
 def test_raw_attention_and_rollout_are_as_in_the_table(real: Load):
     model, tokenizer = real("rxnmapper")
     layers, methods = (3, 12), {"raw": af.raw, "rollout": af.rollout}
     counts, total = {name: atom_mapping.Count() for name in methods}, 0
+    _, kept = _documented("layer")
+    rows = [[cell.strip() for cell in line.split("|")[1:]] for line in kept.splitlines()]
     for reaction in REACTIONS:
         attention: Any = models.attend(model, tokenizer, reaction.smiles)
         of = atom_mapping.atoms(reaction, attention.tokens, element)
@@ -167,21 +198,22 @@ def test_raw_attention_and_rollout_are_as_in_the_table(real: Load):
     for place, layer in enumerate(layers):
         parts = [part for count in counts.values() for part in (count.among_all, count.among_same)]
         shares = " ".join(f"{part[place] / total:.0%}" for part in parts)
-        assert_same_but_for_rounding(shares, " ".join(_documented()[str(layer)][:4]))
+        (documented,) = [row[1:5] for row in rows if row[0] == str(layer)]
+        assert_same_but_for_rounding(shares, " ".join(documented))
 
 
 @pytest.mark.real  # flow of all layers takes half a minute or more
-def test_the_program_prints_the_table_that_is_kept(real: Load):
+@pytest.mark.parametrize(("column", "options"), [("layer", []), ("edges", ["--edges"])])
+def test_the_program_prints_the_tables_that_are_kept(real: Load, column: str, options: list[str]):
     _ = real("rxnmapper")
     result = subprocess.run(
-        [sys.executable, ROOT / "benchmarks" / "atom_mapping.py"],
+        [sys.executable, ROOT / "benchmarks" / "atom_mapping.py", *options],
         capture_output=True,
         text=True,
         check=False,
     )
     assert result.returncode == 0, result.stderr
     about, _, *table = result.stdout.splitlines()
-    kept = (ROOT / "docs" / "atom-mapping.md").read_text(encoding="utf-8").splitlines()
-    assert about in kept
-    rows = [line for line in kept if line.startswith("|")]
-    assert_same_but_for_rounding("\n".join(table), "\n".join(rows))
+    kept_about, kept = _documented(column)
+    assert about == kept_about
+    assert_same_but_for_rounding("\n".join(table), kept)

@@ -24,6 +24,15 @@ def format_number(value: float, digits: int = 3) -> str:
     return "undefined" if math.isnan(value) else f"{value:.{digits}f}"
 
 
+def percent(share: float) -> str:
+    """Return a share as a percentage, empty if it rounds to zero.
+
+    >>> percent(0.1234), percent(1e-9)
+    ('12.3 %', '')
+    """
+    return f"{100 * share:.1f} %" if share >= 0.0005 else ""
+
+
 def printable(name: str, *, keep: str = "") -> str:
     r"""Return the name with control characters escaped, so that they cannot act on a terminal.
 

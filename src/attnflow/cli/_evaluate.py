@@ -10,8 +10,8 @@ from attnflow._internal.checks import MAX_STEPS, MAX_THREADS
 from attnflow._internal.display import count_texts
 from attnflow.cli._evaluate_bar import evaluate_bar
 from attnflow.cli._evaluate_report import print_run
-from attnflow.cli._loading import SHIPPED, loaded_model
-from attnflow.cli._model_options import AllowPickle, Device, Json, RemoteCode, Truncate
+from attnflow.cli._loading import SHIPPED, loaded_model, read_layout
+from attnflow.cli._model_options import AllowPickle, Device, Json, Layout, RemoteCode, Truncate
 from attnflow.cli._options import number_or_name, positions, wrong
 from attnflow.edges import EDGES
 from attnflow.evaluate import EvaluationPlan, RunProgress, run
@@ -48,6 +48,7 @@ def evaluate_command(
     edges: Annotated[
         str, typer.Option(metavar="NAMES", help=f"What edges weigh: some of {', '.join(EDGES)}.")
     ] = "attention",
+    layout: Layout = None,
     methods: Annotated[
         str, typer.Option(metavar="NAMES", help=f"Some of {', '.join(METHODS)}.")
     ] = ",".join(METHODS),
@@ -235,6 +236,7 @@ def evaluate_command(
         draws=draws,
         seed=seed,
     )
+    described = read_layout(layout)
     loading = {"allow_pickle": allow_pickle, "remote_code": remote_code, "device": device}
     shipped = model == SHIPPED and not Path(model).exists()
     last: list[RunProgress] = []
@@ -256,6 +258,7 @@ def evaluate_command(
                 position_column=position_column,
                 limit=limit,
                 part_size=part_size,
+                layout=described,
                 threads=threads,
                 fail_fast=fail_fast,
                 engine=engine,

@@ -50,5 +50,6 @@ def _document(done: RunResult) -> dict[str, Any]:
             }
             for item in summary.cells
         ],
+        "clipped": dict(summary.clipped),
         "settings": thaw_settings(summary.settings),
     }

@@ -13,6 +13,7 @@ from attnflow.cli._loading import (
     explain_missing_head,
     loaded_model,
     loading,
+    read_layout,
 )
 from attnflow.cli._notes import (
     print_edges_note,
@@ -46,6 +47,7 @@ def explain_command(
             metavar="NAME", help=f"What the edges of the graph weigh: {', '.join(EDGES)}."
         ),
     ] = "attention",
+    layout: options.Layout = None,
     target: options.Target = None,
     against: options.Against = None,
     position: options.Position = None,
@@ -76,7 +78,7 @@ def explain_command(
     if (text is None) == (file is None):
         raise wrong("TEXT", "expected one of TEXT, - for standard input, and --file")
     chosen, weights = _methods(methods), _edges(edges)
-    given = one_text(text, file)
+    given, described = one_text(text, file), read_layout(layout)
     load_settings = {"allow_pickle": allow_pickle, "remote_code": remote_code, "device": device}
     with (
         loading("explaining", model) as progress,
@@ -92,6 +94,7 @@ def explain_command(
             query=query,
             methods=chosen,
             edges=weights,
+            layout=described,
             target=number_or_name(target),
             against=number_or_name(against),
             position=position,

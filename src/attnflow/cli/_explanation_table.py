@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from attnflow._internal.display import (
     format_number,
-    label_names,
     position_name,
     position_names,
     printable,
@@ -41,12 +40,10 @@ def explanation_table(explanation: Explanation, unknown: dict[int, str]) -> None
 def _prediction(explanation: Explanation) -> list[str]:
     label, given = explanation.prediction.label, explanation.prediction.probabilities
     importance = explanation.importance["blank_out"].settings
-    target, other = (str(importance.get(name, "")) for name in ("target_name", "other_name"))
-    names = label_names({**given, target: None, **({other: None} if other else {})})
+    names = explanation.answer_names
     probabilities = {name: f"{names[name]} {format_number(p)}" for name, p in given.items()}
     best = typer.style(probabilities.pop(label), bold=True)
-    about = f"; importance is for {names[target]}" if target != label or other else ""
-    about += f" against {names[other]}" if other else ""
+    about = f"; importance is for {target}" if (target := explanation.importance_for) else ""
     by = position_name(explanation.query, token_names(explanation.tokens))
     edges = "" if explanation.edges == "attention" else f", edges {explanation.edges}"
     edges += (

@@ -1,5 +1,6 @@
 """Loading of models for commands, with progress and error messages."""
 
+import dataclasses
 import importlib.util
 import os
 from collections.abc import Generator
@@ -9,7 +10,10 @@ from typing import Any, cast
 
 from attnflow import models, paper
 from attnflow._internal import checks
+from attnflow._internal.files import parse_json
+from attnflow.cli._options import wrong
 from attnflow.cli._progress import progress_bar
+from attnflow.edges import BlockLayout
 from attnflow.errors import InputError, NoPredictionError
 from attnflow.models.loading import check_device
 
@@ -42,6 +46,31 @@ def _verb_number(folder: str | None, device: str | None) -> models.Loaded:
     if device is not None:
         _ = cast("Any", loaded.model).to(device)
     return loaded
+
+
+def read_layout(path: Path | None) -> BlockLayout | None:
+    """Return the layout of blocks in the JSON file of `--layout`; None without the option."""
+    if path is None:
+        return None
+    try:
+        given = parse_json(path.read_text("utf-8"))
+    except (OSError, ValueError) as reason:
+        raise wrong("--layout", f"{str(path)!r} cannot be read: {reason}") from reason
+    known = {
+        field.name: field.default is dataclasses.MISSING
+        for field in dataclasses.fields(BlockLayout)
+    }
+    required = {name for name, is_required in known.items() if is_required}
+    if not isinstance(given, dict) or not required <= {*given} <= {*known}:
+        raise wrong(
+            "--layout",
+            f"{str(path)!r}: expected a JSON object with {', '.join(known)}, of which "
+            f"{', '.join(sorted(required))} are required, got {given!r}",
+        )
+    try:
+        return BlockLayout(**cast("dict[str, Any]", given))
+    except InputError as reason:
+        raise wrong("--layout", str(reason)) from reason
 
 
 def cached_folder(name: str, organisation: str, *, otherwise: str) -> str:

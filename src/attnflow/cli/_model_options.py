@@ -39,6 +39,14 @@ RemoteCode: TypeAlias = Annotated[
 Device: TypeAlias = Annotated[
     str | None, typer.Option(metavar="NAME", help="As in torch: cuda, mps, ….  [default: cpu]")
 ]
+Layout: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="JSON file that says where the blocks of the model keep their parts, if its family is "
+        "unknown: the fields of attnflow.edges.BlockLayout.",
+    ),
+]
 Truncate: TypeAlias = Annotated[
     bool, typer.Option("--truncate", help="Cut off a text that is too long for the model.")
 ]

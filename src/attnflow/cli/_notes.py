@@ -1,11 +1,11 @@
 """Notes on stderr about attention sinks, unknown words and edges that equal attention."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import typer
 
-from attnflow._internal.display import printable
+from attnflow._internal.display import percent, printable
 from attnflow._internal.sinks import describe_sinks
 from attnflow.evaluate import Explanation
 from attnflow.types import Attention, AttentionGraph, EncoderDecoderAttention
@@ -70,7 +70,15 @@ def print_gradient_note(explanation: Explanation) -> None:
 
 
 def print_edges_note(graphs: Mapping[Any, object]) -> None:
-    """Print one line if effective attention is the same as attention."""
+    """Print what was set to zero, and one line if effective attention is the same as attention."""
+    for name, weights in graphs.items():
+        if not isinstance(weights, AttentionGraph):
+            continue
+        if share := percent(cast("float", weights.settings.get("clipped", 0.0))):
+            print_note(
+                f"edges {name}: {share} of the weights, by absolute value, are negative and set to "
+                "zero"
+            )
     graph = graphs.get("effective")
     if isinstance(graph, AttentionGraph) and graph.settings.get("equals_attention"):
         print_note(

@@ -12,7 +12,7 @@ from attnflow._internal import storage
 from attnflow._internal.display import label_names
 from attnflow._internal.sinks import describe_sinks, sinks_to_remove
 from attnflow.cli import _model_options as options
-from attnflow.cli._loading import explain_memory_errors, loaded_model, loading
+from attnflow.cli._loading import explain_memory_errors, loaded_model, loading, read_layout
 from attnflow.cli._notes import (
     print_edges_note,
     print_gradient_note,
@@ -22,7 +22,7 @@ from attnflow.cli._notes import (
 from attnflow.cli._options import check_file, number_or_name, wrong
 from attnflow.cli._progress import progress_bar
 from attnflow.cli._texts import one_text
-from attnflow.edges import EDGES, Edges, edge_graph
+from attnflow.edges import EDGES, BlockLayout, Edges, edge_graph
 from attnflow.errors import UnsupportedModelError
 from attnflow.evaluate import Explanation, explain, unknown_words
 from attnflow.models.inputs import checked_model, prepare
@@ -82,6 +82,7 @@ def view(
             "commas, the page shows the first and switches between them.  [default: attention]",
         ),
     ] = None,
+    layout: options.Layout = None,
     sinks: options.Sinks = "remove",
     receptive_field: Annotated[
         bool | None,
@@ -121,6 +122,7 @@ def view(
         "replace": number_or_name(replace),
     }
     passes: dict[str, Any] = {"truncate": truncate, "batch_size": batch_size}
+    passes["layout"] = read_layout(layout)
     arrays = _arrays_file(shown)
     if arrays is not None:
         _check_unused(
@@ -204,7 +206,7 @@ def _explained(
         except UnsupportedModelError as reason:
             if any(value is not None for value in predicted.values()):
                 raise
-            graphs = _graphs(loaded, text, edges, truncate=passes["truncate"])
+            graphs = _graphs(loaded, text, edges, passes["layout"], truncate=passes["truncate"])
             print_note(f"the page shows only {', '.join(graphs)}, without a prediction: {reason}")
             print_edges_note(graphs)
             return graphs
@@ -215,7 +217,12 @@ def _explained(
 
 
 def _graphs(
-    loaded: models.Loaded, text: str, edges: tuple[Edges, ...], *, truncate: bool
+    loaded: models.Loaded,
+    text: str,
+    edges: tuple[Edges, ...],
+    layout: BlockLayout | None,
+    *,
+    truncate: bool,
 ) -> dict[str, _Edges]:
     """Return the attention or graph of each of the edge weights, without a prediction."""
     model, tokenizer = loaded.model, loaded.tokenizer
@@ -223,7 +230,7 @@ def _graphs(
     return {
         name: models.attend(model, tokenizer, inputs)
         if name == "attention"
-        else edge_graph(model, tokenizer, inputs, name)
+        else edge_graph(model, tokenizer, inputs, name, layout=layout)
         for name in edges
     }
 

@@ -120,8 +120,8 @@ def known_layout(model: nn.Module) -> BlockLayout | None:
     return next((layout for layout in found if _modules_with_parts(model, layout)), found[0])
 
 
-def check_layout(layout: object) -> None:
-    """Reject anything but a `BlockLayout` or None.
+def check_layout(layout: object) -> BlockLayout | None:
+    """Return a layout, or None for that of the model's family.
 
     >>> check_layout(None)
     """
@@ -129,6 +129,7 @@ def check_layout(layout: object) -> None:
         raise InputError(
             f"layout: expected a BlockLayout or None for that of the model's family, got {layout!r}"
         )
+    return layout
 
 
 def layout_settings(layout: BlockLayout | None) -> dict[str, Any]:
@@ -138,14 +139,15 @@ def layout_settings(layout: BlockLayout | None) -> dict[str, Any]:
 
 def layout_of(model: nn.Module, layout: BlockLayout | None) -> BlockLayout:
     """Return the layout, or that of the model's family."""
-    check_layout(layout)
+    layout = check_layout(layout)
     found = known_layout(model) if layout is None else layout
     if found is None:
         kind = getattr(getattr(model, "config", None), "model_type", None)
         raise UnsupportedModelError(
             f"{type(model).__name__}: expected a model type with known blocks, one of "
             f"{', '.join(LAYOUTS)}, got {kind!r}. Describe its blocks by the names that "
-            "model.named_modules() prints, as in layout=attnflow.edges.BlockLayout("
+            "model.named_modules() prints: for a command in a JSON file with the fields of a "
+            "BlockLayout (--layout FILE), in Python as in layout=attnflow.edges.BlockLayout("
             'attention="self_attn", output="self_attn.o_proj", norm="post_attention_layernorm", '
             "norm_first=True)"
         )

@@ -67,6 +67,10 @@ class Evaluation:
         for text in _without_errors(texts):
             self._attempt([text], lambda batch: work.aim(batch[0], facts))
         self._run_batches(texts, facts, progress)
+        for name, made in work.settings["edges"].items():
+            shares = [text.clipped[name] for text in _without_errors(texts) if name in text.clipped]
+            if shares:
+                made["clipped"] = float(np.mean(shares))
         undefined = np.full(len(cells), np.nan)
         special = {metric: plan.counts_special(metric) for metric in plan.metrics}
         return Measured(
@@ -173,7 +177,8 @@ class Evaluation:
         with self._clock.measure("metrics"):
             rows += [self._baseline(name, texts) for name in plan.baselines]
             scores = np.concatenate(rows, axis=1)
-            values = metric_values(plan, scores, texts, self._work.tokenizer)
+            # Of the scores only baselines have signs. Faithfulness alone needs them.
+            values = metric_values(plan, np.abs(scores), texts, self._work.tokenizer)
         for text, own, value in zip(texts, scores, values, strict=True):
             text.rows, text.values = own, value
 

@@ -103,8 +103,9 @@ def explain(
     tokens, in batches, which give the prediction too; one with gradients, which is that for
     attention if a model that is not of transformers has fewer than ten million weights; and, the
     first time for a model, one with gradients for `input_gradient` to choose the sum or the norm. A
-    model that passes no gradient on, as quantised ones do, has no `input_gradient`. A model of
-    fewer than ten million weights runs in one thread of torch.
+    model that passes no gradient on, as quantised ones do, has no `input_gradient`, and
+    `Explanation.missing` says why. A model of fewer than ten million weights runs in one thread of
+    torch.
 
     Examples
     --------
@@ -161,7 +162,7 @@ def explain(
             else edge_graph(model, tokenizer, inputs, name, **settings)
             for name in names
         }
-        prediction, importance = importance_with_prediction(
+        prediction, importance, missing = importance_with_prediction(
             model,
             tokenizer,
             inputs,
@@ -187,7 +188,8 @@ def explain(
     for done, method in enumerate(chosen, before + 1):
         scores[method] = compute[method]()
         report(done)
-    return Explanation(inputs.sources[0].text, prediction, scores, importance, attention, graphs)
+    text = inputs.sources[0].text
+    return Explanation(text, prediction, scores, importance, attention, graphs, missing)
 
 
 def _is_small_plain(model: nn.Module) -> bool:

@@ -2,19 +2,26 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attnflow._internal.columns import Columns, as_frame, nan_to_none, write_csv
-from attnflow._internal.display import format_number, label_names, position_names, token_names
+from attnflow._internal.display import (
+    format_number,
+    label_names,
+    percent,
+    position_names,
+    printable,
+    token_names,
+)
 from attnflow._internal.files import PathLike
 from attnflow._internal.html_table import html_table
 from attnflow._internal.settings import thaw_settings
 from attnflow.edges import Edges
-from attnflow.evaluate._spearman import rank_correlation
+from attnflow.evaluate._spearman import spearman
 from attnflow.importance import Prediction
 from attnflow.types import Attention, AttentionGraph, Importance, Method, TokenAttention
 
@@ -32,13 +39,15 @@ class Explanation:
     scores
         Token attention by method, of one layer and one query.
     importance
-        Importance by method, for the target. "input_gradient" is missing for a model that passes
-        no gradient on, as quantised ones do.
+        Importance by method, for the target.
     attention
         The attention of the model for the text.
     graphs
         What was computed for each of the edge weights: a graph; for "attention", the attention
         itself. The scores are those of the first.
+    missing
+        Importance that could not be computed, with the reason: "input_gradient" of a model that
+        passes no gradient on, as quantised ones do.
     """
 
     text: str
@@ -47,6 +56,7 @@ class Explanation:
     importance: Mapping[str, Importance]
     attention: Attention
     graphs: Mapping[Edges, Attention | AttentionGraph]
+    missing: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def edges(self) -> Edges:
@@ -79,37 +89,61 @@ class Explanation:
         """Whether rollout and flow are corrected for the receptive field of a causal model."""
         return any(t.settings.get("receptive_field") is True for t in self.scores.values())
 
+    @property
+    def answer_names(self) -> dict[str, str]:
+        """Names of the answers for people: those with probabilities, the target and `against`."""
+        about = self._about()
+        given = [about[key] for key in ("target_name", "other_name") if key in about]
+        return label_names(dict.fromkeys([*self.prediction.probabilities, *map(str, given)]))
+
+    @property
+    def importance_for(self) -> str:
+        """The answer that importance is for, as in "his against her"; empty for the prediction."""
+        about, names = self._about(), self.answer_names
+        target, other = about.get("target_name", self.prediction.label), about.get("other_name")
+        if other is not None:
+            return f"{names[target]} against {names[other]}"
+        return names[target] if target != self.prediction.label else ""
+
+    def _about(self) -> dict[str, Any]:
+        """Return the settings of blank-out, none without it."""
+        found = self.importance.get("blank_out")
+        return {} if found is None else thaw_settings(found.settings)
+
     def columns(self) -> dict[str, NDArray[np.float64]]:
         """Return one number for each token, by method; scores of tokens taken out are NaN."""
         attention = {
-            name: np.where(self._scored(), result.scores[0, 0], np.nan)
+            name: np.where(self._scored(name), result.scores[0, 0], np.nan)
             for name, result in self.scores.items()
         }
         return attention | {name: result.values for name, result in self.importance.items()}
 
-    def _scored(self) -> NDArray[np.bool_]:
-        """Return which tokens have scores: all but those taken out.
+    def _scored(self, method: Method) -> NDArray[np.bool_]:
+        """Return which tokens have a score of a method: all but those taken out.
 
-        The query keeps its residual connection, also if it is taken out.
+        In rollout and flow a query that is taken out keeps its residual connection; raw attention
+        has none.
         """
         places = np.arange(len(self.tokens))
-        return ~np.isin(places, self.without) | (places == self.query)
+        own = (places == self.query) & (method != "raw")
+        return ~np.isin(places, self.without) | own
 
     def correlations(self) -> dict[str, dict[str, float]]:
         """Return Spearman's rank correlation by importance and method; NaN if undefined.
 
-        Tokens taken out of the scores, see `without`, do not count.
+        Tokens taken out of the scores, see `without`, do not count: those that are NaN in
+        `columns`.
         """
-        if not self.scores or not self.importance:
-            return {name: {} for name in self.importance}
-        kept = self._scored()
-        rows = np.stack([result.scores[0, 0][kept] for result in self.scores.values()])
-        values = np.stack([result.values[kept] for result in self.importance.values()])
-        found = rank_correlation(np.broadcast_to(rows, (len(values), *rows.shape)), values)
-        return {
-            name: dict(zip(self.scores, row, strict=True))
-            for name, row in zip(self.importance, found.tolist(), strict=True)
-        }
+        if not self.importance:
+            return {}
+        values = np.stack([result.values for result in self.importance.values()])
+        found: dict[str, dict[str, float]] = {name: {} for name in self.importance}
+        for method, result in self.scores.items():
+            kept = self._scored(method)
+            rhos = spearman(values[:, kept], result.scores[0, 0][kept])
+            for row, rho in zip(found.values(), rhos.tolist(), strict=True):
+                row[method] = rho
+        return found
 
     @property
     def saturated(self) -> bool:
@@ -166,9 +200,10 @@ class Explanation:
         }
 
     def settings(self) -> dict[str, Any]:
-        """Return the settings of all results, by method."""
+        """Return the settings of all results, by method; for one that is missing, the reason."""
         results = {**self.scores, **self.importance}
         made = {name: thaw_settings(result.settings) for name, result in results.items()}
+        made |= {name: {"missing": reason} for name, reason in self.missing.items()}
         return {"layer": self.layer, "query": self.query, "edges": self.edges, **made}
 
     def __repr__(self) -> str:
@@ -183,8 +218,16 @@ class Explanation:
         ]
         edges = "" if self.edges == "attention" else f", edges {self.edges}"
         answer, p = self.prediction.label, self.prediction.probabilities
-        caption = f"{label_names(p)[answer]} {format_number(p[answer])}, layer {self.layer}, "
+        caption = f"{self.answer_names[answer]} {format_number(p[answer])}, layer {self.layer}, "
         caption += f"query {self.query}{edges}"
+        weights = self.graphs[self.edges]
+        made = weights.settings if isinstance(weights, AttentionGraph) else {}
+        if share := percent(cast("float", made.get("clipped", 0.0))):
+            caption += f" ({share} of the weights negative and set to zero)"
+        if self.importance_for:
+            caption += f", importance for {self.importance_for}"
+        if blank := self._about().get("replaced_by"):
+            caption += f", blank-out by {printable(str(blank))}"
         if self.without:
             several, them = ("s", "them") if len(self.without) > 1 else ("", "it")
             names = position_names(self.without, self.tokens)
@@ -193,6 +236,8 @@ class Explanation:
             caption += ", corrected for the receptive field"
         if self.saturated or self.flat:
             caption += ", flow saturated" if self.saturated else ", flow flat"
+        for name, reason in self.missing.items():
+            caption += f". No {name}: {reason}"
         return html_table(caption, ["token", *columns], rows)
 
 

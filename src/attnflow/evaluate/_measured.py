@@ -48,7 +48,8 @@ class Measured:
         The values of each text, in the order in which the texts were given.
     settings
         The plan; for each metric whether special tokens count; and how importance, edges and
-        faithfulness were computed, by name.
+        faithfulness were computed, by name. `clipped` of edges is the share of negative weights,
+        which are set to zero, the mean over texts.
     seconds
         Time of each part of the computation.
     """

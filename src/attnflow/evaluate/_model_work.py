@@ -43,7 +43,8 @@ class TextWork:
     target: OneTarget = None
     position: int | None = None  # whose scores count; None for the maximum over all
     weights: dict[Edges, Attention | AttentionGraph] = field(default_factory=dict)
-    importance: dict[str, Floats] = field(default_factory=dict)
+    clipped: dict[str, float] = field(default_factory=dict)  # share of negative weights, by edges
+    importance: dict[str, Floats] = field(default_factory=dict)  # with signs, if there are any
     rows: Floats | None = None  # scores (row, token), each random draw a row
     values: Floats | None = None  # (row, column of the plan)
     error: str | None = None
@@ -108,7 +109,7 @@ class ModelWork:
                 found = self._important(name, inputs, targets)
             self._note("importance", name, {**found[0].settings, "signed": False}, _OF_IMPORTANCE)
             for text, item in zip(batch, found, strict=True):
-                text.importance[name] = np.abs(item.values)
+                text.importance[name] = item.values
         for name in plan.edges:
             with self._clock.measure(name):
                 graphs = self._graphs(name, inputs, batch)
@@ -117,6 +118,8 @@ class ModelWork:
             self._note("edges", name, made, _OF_GRAPHS)
             for text, graph in zip(batch, graphs, strict=True):
                 text.weights[name] = graph
+                if isinstance(graph, AttentionGraph) and "clipped" in graph.settings:
+                    text.clipped[name] = cast("float", graph.settings["clipped"])
 
     def measure_faithfulness(self, batch: Sequence[TextWork]) -> None:
         """Fill in the values of comprehensiveness, sufficiency and log-odds."""
@@ -132,7 +135,9 @@ class ModelWork:
                 replace=plan.replace,
                 special=plan.counts_special("comprehensiveness"),
             )
-        self.settings["faithfulness"] = _shared(found[0].settings, _OF_FAITHFULNESS)
+        signed = tuple(name for name in plan.baselines if name != "random" and self._signed(name))
+        made = _shared(found[0].settings, _OF_FAITHFULNESS)
+        self.settings["faithfulness"] = {**made, "signed_baselines": signed}
         for text, item in zip(batch, found, strict=True):
             for column, (_, metric) in enumerate(plan.columns):
                 if metric in FAITHFULNESS_METRICS:
@@ -153,7 +158,9 @@ class ModelWork:
         plan, texts = self._plan, cast("Any", inputs)
         if name == "blank_out":
             replaced: Any = plan.replace
-            return blank_out(self.model, self.tokenizer, texts, target=targets, replace=replaced)
+            return blank_out(
+                self.model, self.tokenizer, texts, target=targets, replace=replaced, signed=True
+            )
         if name == "integrated_gradients":
             return integrated_gradients(
                 self.model, self.tokenizer, texts, target=targets, steps=plan.steps
@@ -161,8 +168,16 @@ class ModelWork:
         usual = "probability" if independent_classes(self.model) else "difference"
         score = plan.score or usual
         return input_gradient(
-            self.model, self.tokenizer, texts, target=targets, score=score, reduce=plan.reduce
-        )
+            self.model, self.tokenizer, texts, target=targets, score=score, reduce=plan.reduce,
+            signed=self._signed(name),
+        )  # fmt: skip
+
+    def _signed(self, name: ImportanceName) -> bool:
+        """Whether the sign of an importance says that a token speaks for the target or against it.
+
+        That of a gradient does not before it is multiplied by the input.
+        """
+        return name != "input_gradient" or self._plan.reduce == "input"
 
     def _graphs(
         self, name: Edges, inputs: Inputs, batch: Sequence[TextWork]

@@ -118,7 +118,8 @@ class EvaluationPlan(Record):
     baselines
         Other scores that every metric is computed for: "random", the mean over `draws` of random
         scores, and names of importance: "blank_out" is leaving tokens out one by one. True is
-        "random" and "blank_out".
+        "random" and "blank_out". For faithfulness importance keeps its sign, so that a token that
+        speaks against the target comes last; input gradients have one with `reduce="input"` alone.
     draws
         How many times random scores are drawn.
     seed

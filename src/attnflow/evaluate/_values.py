@@ -26,8 +26,8 @@ def metric_values(
 ) -> Floats:
     """Return the values (text, row, column of the plan) of scores (text, row, token).
 
-    Those of faithfulness, which need the model, are NaN, and so is pointing without a labelled
-    token.
+    Scores are compared with importance without its sign. Values of faithfulness, which need the
+    model, are NaN, and so is pointing without a labelled token.
     """
     values = np.full((*rows.shape[:2], len(plan.columns)), np.nan)
     for column, (name, metric) in enumerate(plan.columns):
@@ -35,7 +35,7 @@ def metric_values(
             continue
         special = plan.counts_special(metric)
         if metric == "spearman" and special:  # all tokens of all texts, in one call
-            importance = np.stack([text.importance[str(name)] for text in texts])
+            importance = np.abs([text.importance[str(name)] for text in texts])
             values[:, :, column] = rank_correlation(rows, importance)
             continue
         for text, own, found in zip(texts, rows, values[:, :, column], strict=True):
@@ -47,7 +47,7 @@ def metric_values(
             elif metric == "entropy":
                 found[:] = normalized_entropy(own[:, places])
             else:
-                importance = text.importance[str(name)]
+                importance = np.abs(text.importance[str(name)])
                 found[:] = _compare(plan, metric, own[:, places], importance[places])
     return values
 

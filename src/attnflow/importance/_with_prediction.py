@@ -5,7 +5,6 @@ This is for the other packages of attnflow, not for users.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
@@ -37,14 +36,17 @@ def importance_with_prediction(
     batch_size: int | None = None,
     progress: Progress | None = None,
     recorded: RecordedPass | None = None,
-) -> tuple[Prediction, dict[str, Importance]]:
+) -> tuple[Prediction, dict[str, Importance], dict[str, str]]:
     """Return `predict`, and `blank_out` and `input_gradient` by name, of one prepared text.
+
+    The last are those that cannot be computed, with the reason: the gradient of a model that passes
+    none on.
 
     For `attnflow.explain`. The prediction comes from the passes of `blank_out`. The gradient is of
     the difference of two classes, or of the probability if classes are independent. With `against`
     both are of the difference of two logits. `progress` is called with (steps done, steps in
     total): a step for each token and one for the gradient. The gradient is that of `recorded`, a
-    pass over the text, if there was one; it is missing for a model that passes none on.
+    pass over the text, if there was one.
     """
     contrast = against is not None
     scorer = Scorer.of(
@@ -73,8 +75,10 @@ def importance_with_prediction(
     if not contrast:
         score = "probability" if independent_classes(scorer.model) else "difference"
         scorer = dataclasses.replace(scorer, score=score)
-    importance = {"blank_out": blanked}
-    with contextlib.suppress(NoGradientError):
+    importance, missing = {"blank_out": blanked}, dict[str, str]()
+    try:
         [importance["input_gradient"]] = input_gradient_of(scorer, reduce=None, recorded=recorded)
+    except NoGradientError as reason:
+        missing["input_gradient"] = str(reason)
     report(steps, steps)
-    return found[0], importance
+    return found[0], importance, missing

@@ -13,6 +13,9 @@ from attnflow.maxflow import Objective, solve_pair, split_flow
 from attnflow.methods._selection import check_onto, graph_of
 from attnflow.types import Attention, AttentionGraph, EncoderDecoderAttention, FlowSplit
 
+# Bytes for each pair of nodes of neighbouring layers, and for each edge between them. Measured, as
+# the growth of the process at its peak: 12 layers of 256 tokens, 24 of 128.
+_PAIR_BYTES, _EDGE_BYTES = 40, 200
 # Smallest and largest weight of a barrier, in units of the maximum flow, that float64 allows: its
 # products with numbers of edges and flows on them must neither underflow nor overflow. Chosen.
 _LEAST, _MOST = 1e-290, 1e250
@@ -133,8 +136,7 @@ def flow_split(
 
 def _check_memory(matrices: Sequence[checks.Floats]) -> None:
     """Reject graphs for which the memory does not suffice."""
-    # Measured, as the growth of the process at its peak: 12 layers of 256 tokens, 24 of 128.
-    needed = sum(40 * m.size + 200 * np.count_nonzero(m) for m in matrices)
+    needed = sum(_PAIR_BYTES * m.size + _EDGE_BYTES * np.count_nonzero(m) for m in matrices)
     available = available_bytes()
     if available is not None and needed > available:
         raise InputError(

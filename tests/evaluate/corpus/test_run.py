@@ -245,6 +245,14 @@ def test_another_version_is_an_error_that_names_it(complete: Path, data: Path) -
         _ = run_stand_in(data, complete)
 
 
+def test_values_of_an_earlier_format_are_not_continued(complete: Path, data: Path) -> None:
+    path = complete / "run.json"
+    settings = json.loads(path.read_text("utf-8"))
+    _ = path.write_text(json.dumps({**settings, "format": 2}), encoding="utf-8")
+    with pytest.raises(InputError, match=r"holds another run: format was 2, got 3\. Choose"):
+        _ = run_stand_in(data, complete)
+
+
 def test_changed_data_is_an_error(complete: Path, data: Path) -> None:
     _ = data.write_text(data.read_text("utf-8") + "one more\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"data\.texts was 22, got 23; data\.digest was"):

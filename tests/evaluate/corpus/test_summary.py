@@ -6,6 +6,7 @@ import io
 import math
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -33,8 +34,9 @@ def _summary(
     part_size: int = 100,
     failed: tuple[int, ...] = (),
     seed: int = 0,
+    clipped: tuple[dict[str, float], ...] = (),
 ) -> Summary:
-    """The summary of values (text, cell)."""
+    """The summary of values (text, cell); `clipped` are shares of each part, by edges."""
     settings = {**PLAN, "plan": {"seed": seed}}
     files = PartFiles.of(folder, -(-len(values) // part_size), settings)
     assert files.verify() == ()
@@ -42,7 +44,9 @@ def _summary(
         rows = values[first : first + part_size]
         texts = tuple(LabelledText(f"text {first + at}") for at in range(len(rows)))
         errors = tuple("too long" if first + at in failed else None for at in range(len(rows)))
-        found = PartValues(cells, rows, errors, np.ones(len(rows), np.int32), {})
+        shares = clipped[number].items() if clipped else ()
+        made = {"edges": {name: {"residual": 0.5, "clipped": share} for name, share in shares}}
+        found = PartValues(cells, rows, errors, np.ones(len(rows), np.int32), made)
         files.write(Part(number, first, texts), found)
     return summarize(files.paths(), settings)
 
@@ -211,6 +215,23 @@ def test_several_edge_weights_are_one_table_with_layers_across(tmp_path: Path) -
     assert STAR_LEGEND in text.splitlines()
     assert "| edges, method   |" in found.markdown()
     assert r"norms, raw & 0.50* & 0.60 & [0.60, 0.60] \\" in found.latex()
+
+
+def test_the_share_of_negative_weights_is_the_mean_over_the_texts_of_all_parts(
+    tmp_path: Path,
+) -> None:
+    shares: Any = ({"alti": 0.1, "gradient": 0.5}, {"alti": 0.4, "gradient": 0.5, "norms": 1e-9})
+    found = _summary(tmp_path, np.full((6, 4), 0.5), part_size=4, failed=(0, 1, 2), clipped=shares)
+    # One text of the first part and two of the second have values.
+    assert found.clipped == pytest.approx({"alti": 0.3, "gradient": 0.5, "norms": 1e-9})
+    line = "absolute value, mean over texts: 30.0 % of alti, 50.0 % of gradient.\n"
+    assert line in found.text()
+    assert line in found.markdown()
+
+
+def test_without_negative_weights_the_summary_has_no_line_about_them(tmp_path: Path) -> None:
+    found = _summary(tmp_path, np.full((3, 4), 0.5), clipped=({"effective": 1e-12},))
+    assert "Negative weights" not in found.text()
 
 
 @pytest.mark.parametrize(

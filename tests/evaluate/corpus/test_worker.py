@@ -1,6 +1,7 @@
 """Workers with a model: what identifies it, and that a run gives the values of `measure`."""
 
 import copy
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from tokenizers.pre_tokenizers import Whitespace
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
 from attnflow import paper
+from attnflow.edges import BlockLayout
 from attnflow.errors import InputError, MissingDependencyError
 from attnflow.evaluate import EvaluationPlan, RunProgress, measure, run
 from attnflow.evaluate.corpus._worker import Worker
@@ -43,6 +45,31 @@ def data(tmp_path: Path) -> Path:
 def _facts(loaded: Loaded, **given: Any) -> Any:
     plan = EvaluationPlan(target="label")
     return Worker(lambda: loaded, plan, **({"threads": None} | given)).start()
+
+
+def test_the_layout_of_an_unknown_model_is_a_setting_of_the_run(
+    loaded: Loaded, tmp_path: Path
+) -> None:
+    data = tmp_path / "texts.txt"
+    _ = data.write_text(TEXTS[0], encoding="utf-8")
+    model: Any = copy.deepcopy(loaded.model)
+    model.config.model_type = "another"
+    renamed = dataclasses.replace(loaded, model=model)
+    plan: Any = {"plan": EvaluationPlan(edges="norms", methods="raw", layers=[2])}
+    with pytest.raises(InputError, match=r"layout=attnflow.edges.BlockLayout\("):
+        _ = run(lambda: renamed, data, tmp_path / "none", **plan)
+    wrong: Any = {"attention": "attn"}
+    with pytest.raises(InputError, match="layout: expected a BlockLayout or None"):
+        _ = run(lambda: renamed, data, tmp_path / "none", **plan, layout=wrong)
+    layout = BlockLayout("attn", "attn.c_proj", "ln_2", norm_first=True)
+    done = run(lambda: renamed, data, tmp_path / "run", **plan, layout=layout)
+    [expected] = run(lambda: loaded, data, tmp_path / "known", **plan).summary.cells
+    assert done.summary.cells[0].mean == pytest.approx(expected.mean)
+    settings = json.loads((tmp_path / "run" / "run.json").read_text("utf-8"))
+    assert BlockLayout(**settings["layout"]) == layout
+    other = dataclasses.replace(layout, final_norm="norm")
+    with pytest.raises(InputError, match=r'layout\.final_norm was "", got "norm"'):
+        _ = run(lambda: renamed, data, tmp_path / "run", **plan, layout=other)
 
 
 def test_a_run_gives_the_values_of_measure(loaded: Loaded, data: Path, tmp_path: Path) -> None:

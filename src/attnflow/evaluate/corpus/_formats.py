@@ -15,6 +15,7 @@ from attnflow._internal.display import (
     count_texts,
     format_number,
     markdown_table,
+    percent,
     printable,
 )
 from attnflow._internal.run_folder import replace_file
@@ -45,6 +46,7 @@ _RAW_LEGEND = (
     "Raw scores of attention are without the residual connection; those of other edges are rows of "
     "the graph, with it."
 )
+_CLIPPED_LEGEND = "Negative weights of edges are set to zero, by absolute value, mean over texts"
 _STAR = "*"
 _STAR_LEGEND = (
     f"A star ({_STAR}) marks a mean without texts whose value is undefined; "
@@ -171,6 +173,11 @@ def _document(
         if best := _best_line(group):
             parts.append(about(best))
     parts += [about(line) for line in _legends(found)]
+    shares = {edges: percent(share) for edges, share in summary.clipped.items()}
+    if clipped := ", ".join(
+        f"{share} of {_words(edges)}" for edges, share in shares.items() if share
+    ):
+        parts.append(about(f"{_CLIPPED_LEGEND}: {clipped}."))
     if any(_STAR in part for part in parts[1:]):  # the first has names, which may have stars
         parts.append(about(_STAR_LEGEND))
     parts += [

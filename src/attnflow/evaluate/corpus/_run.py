@@ -15,6 +15,7 @@ from attnflow._internal.display import first_names
 from attnflow._internal.files import PathLike, as_path
 from attnflow._internal.optional import require
 from attnflow._internal.run_folder import folder_names, locked_folder
+from attnflow.edges import BlockLayout, check_layout
 from attnflow.errors import InputError
 from attnflow.evaluate._plan import EvaluationPlan
 from attnflow.evaluate._texts import LabelledText
@@ -100,6 +101,7 @@ def run(
     position_column: str | None = None,
     limit: int | None = None,
     part_size: int = PART_SIZE,
+    layout: BlockLayout | None = None,
     threads: int | None = None,
     fail_fast: bool = False,
     engine: EngineName = "local",
@@ -137,6 +139,8 @@ def run(
         Number of texts to read; by default all.
     part_size
         Number of texts of a part. A run that is killed loses the parts that it is working on.
+    layout
+        As for `measure`.
     threads
         As for `measure`. For Ray also the number of CPUs of a worker, one by default.
     fail_fast
@@ -176,7 +180,7 @@ def run(
     check_arguments(model, plan, workers, on_progress, fail_fast=fail_fast)
     plan = plan or EvaluationPlan()
     loader = functools.partial(load_checked, _loader(model, gpus))
-    worker = Worker(loader, plan, _threads(threads))
+    worker = Worker(loader, plan, _threads(threads), check_layout(layout))
     corpus = open_corpus(
         data, plan, text_column=text_column, label_column=label_column,
         position_column=position_column, limit=limit, part_size=part_size,

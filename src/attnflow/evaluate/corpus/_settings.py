@@ -15,7 +15,7 @@ from attnflow.evaluate.corpus._parts import RESULTS
 from attnflow.evaluate.corpus._worker import WorkerFacts
 
 FILE = "run.json"
-_FORMAT = 2  # of the files of a run
+_FORMAT = 3  # of the files of a run and the meaning of their values
 
 
 def run_settings(
@@ -38,6 +38,7 @@ def run_settings(
             "digest": scan.digest,
         },
         "plan": plan.to_dict(),
+        "layout": facts.layout,
         "part_size": corpus.part_size,
         "threads": facts.threads,
         "device": facts.device,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
+import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -59,6 +60,8 @@ class Summary:
         The number and the error of the first texts that failed.
     settings
         The settings of the run, and of the bootstrap.
+    clipped
+        By edges, the share of negative weights, which are set to zero: the mean over texts.
     """
 
     cells: tuple[CellSummary, ...]
@@ -66,6 +69,7 @@ class Summary:
     failed: int
     errors: tuple[tuple[int, str], ...]
     settings: Settings
+    clipped: Mapping[str, float]
 
     def text(self) -> str:
         """Return the means as tables of text, with deviations, intervals and counts."""
@@ -107,6 +111,7 @@ def summarize(files: Iterable[Path], settings: dict[str, Any]) -> Summary:
         statistics.failed,
         tuple(statistics.errors),
         freeze_settings({**settings, "bootstrap": {"method": "Poisson", "resamples": _RESAMPLES}}),
+        statistics.clipped(),
     )
 
 
@@ -117,11 +122,21 @@ class _Statistics:
         self.names, self.rng = cells, rng
         self.texts = self.failed = 0
         self.errors: list[tuple[int, str]] = []
+        self.shares: dict[str, tuple[float, int]] = {}  # sums and numbers of texts
         self.count, self.mean, self.squares = np.zeros((3, len(cells)))
         self.weights, self.totals = np.zeros((2, _RESAMPLES, len(cells)))
 
-    def add(self, values: NDArray[np.float64], errors: list[tuple[int, str]]) -> None:
-        """Add values (text, cell) and errors of one file."""
+    def add(
+        self,
+        values: NDArray[np.float64],
+        errors: list[tuple[int, str]],
+        clipped: Mapping[str, float],
+    ) -> None:
+        """Add values (text, cell), errors and means of clipped shares of one file."""
+        more = len(values) - len(errors)
+        for name, share in clipped.items():
+            total, count = self.shares.get(name, (0.0, 0))
+            self.shares[name] = total + more * share, count + more
         self.errors += errors[: _ERRORS - len(self.errors)]
         self.texts += len(values)
         self.failed += len(errors)
@@ -144,6 +159,10 @@ class _Statistics:
         self.mean = self.mean + step * count / both
         self.squares = self.squares + squares + step**2 * self.count * count / both
         self.count = self.count + count
+
+    def clipped(self) -> dict[str, float]:
+        """Return the mean of clipped shares over texts, by edges."""
+        return {name: total / count for name, (total, count) in self.shares.items()}
 
     def cells(self) -> tuple[CellSummary, ...]:
         """Return the statistics of every cell."""
@@ -188,19 +207,25 @@ def _cells(path: Path) -> tuple[Cell, ...]:
     return tuple(Cell(**row) for row in rows)
 
 
-def _read(path: Path, n_cells: int) -> tuple[NDArray[np.float64], list[tuple[int, str]]]:
-    """Return values (text, cell), and number and error of the texts that failed.
+def _read(
+    path: Path, n_cells: int
+) -> tuple[NDArray[np.float64], list[tuple[int, str]], dict[str, float]]:
+    """Return values (text, cell), number and error of the texts that failed, and clipped shares.
 
-    Only values are read, and errors if there are any.
+    Only values and settings are read, and errors if there are any.
     """
     from pyarrow import parquet
 
     with parquet.ParquetFile(path) as file:
         values = file.read(["value"])["value"].to_numpy().reshape(-1, n_cells)
+        measured = json.loads(file.schema_arrow.metadata[b"measured"])
+        edges: dict[str, Any] = measured.get("edges", {})
+        clipped = {name: made["clipped"] for name, made in edges.items() if "clipped" in made}
         if not _has_errors(file.metadata):
-            return values, []
+            return values, [], clipped
         errors = file.read(["text_id", "error"])[::n_cells].to_pylist()
-    return values, [(row["text_id"], row["error"]) for row in errors if row["error"] is not None]
+    failed = [(row["text_id"], row["error"]) for row in errors if row["error"] is not None]
+    return values, failed, clipped
 
 
 def _has_errors(metadata: Any) -> bool:

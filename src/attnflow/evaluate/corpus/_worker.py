@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from importlib import metadata
 from typing import Any, NamedTuple, TypeAlias
 
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from attnflow._internal import checks
 from attnflow._internal.settings import thaw_settings
 from attnflow._internal.version import __version__
+from attnflow.edges import BlockLayout
 from attnflow.errors import InputError
 from attnflow.evaluate._measure import measure
 from attnflow.evaluate._plan import Cell, EvaluationPlan
@@ -42,6 +43,7 @@ class WorkerFacts(NamedTuple):
     device: str  # type of the model's device, such as "cpu": others round differently
     labels: tuple[str, ...] | None  # the classes; None if the model predicts tokens
     mask_token: str | None  # of the tokenizer
+    layout: dict[str, Any] | None = None  # where blocks keep their parts, if it was given
 
 
 class PartValues(NamedTuple):
@@ -61,6 +63,7 @@ class Worker:
     load: Load
     plan: EvaluationPlan
     threads: int | None
+    layout: BlockLayout | None = None
     _loaded: Loaded | None = field(default=None, init=False)
 
     def start(self) -> WorkerFacts:
@@ -77,6 +80,7 @@ class Worker:
             device_of(loaded.model).type,
             labels,
             getattr(inner_tokenizer(loaded.tokenizer), "mask_token", None),
+            None if self.layout is None else asdict(self.layout),
         )
 
     def measure(
@@ -87,7 +91,7 @@ class Worker:
             raise RuntimeError("expected a worker that has started")
         found = measure(
             self._loaded.model, self._loaded.tokenizer, texts, self.plan,
-            threads=self.threads, progress=progress,
+            layout=self.layout, threads=self.threads, progress=progress,
         )  # fmt: skip
         return PartValues(
             found.cells,

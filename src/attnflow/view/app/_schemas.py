@@ -95,15 +95,16 @@ class ExplainResponse(BaseModel):
     )
     prediction: PredictionInfo
     scores: dict[str, list[float]] = Field(
-        description="Method (raw, rollout, flow) → token attention, one number for each token; of "
-        "those in `without` it is 0."
+        description="Method (raw, rollout, flow) → token attention, one number for each token. "
+        "Those in `without` have none, and the number is 0; but rollout and flow of the query's "
+        "own position are its residual connection, and raw attention there has no meaning."
     )
     importance: dict[str, list[float]] = Field(
         description="Method (blank_out, input_gradient) → importance, one number for each token."
     )
     correlations: dict[str, dict[str, float | None]] = Field(
         description="Importance → method → Spearman's rank correlation over the tokens that are "
-        "not in `without`; null where undefined."
+        "not in `without`, and for rollout and flow the query's own; null where undefined."
     )
     without: list[int] = Field(
         description="Positions of attention sinks that are taken out of the scores."
