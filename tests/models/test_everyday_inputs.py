@@ -259,6 +259,7 @@ _OF_MODELS: dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]] = {
     "attend": (af.attend, (), {}),
     "rollout_segments": (models.rollout_segments, (), {}),
     **{f"edges.{name}": (getattr(af.edges, name), (), {}) for name in af.edges.EDGES},
+    "edges.effective_heads": (af.edges.effective_heads, (), {}),
     "edge_graph": (af.edges.edge_graph, ("norms",), {}),
     "logit_contributions": (af.edges.logit_contributions, (), {}),
     "blank_out": (importance.blank_out, (), {}),

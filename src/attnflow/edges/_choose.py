@@ -79,7 +79,7 @@ def edge_graph(
     >>> edges.edge_graph(shipped.model, shipped.tokenizer, "the key", "norms")
     AttentionGraph(layers=6, nodes=4)
     """
-    check_layout(layout)
+    _ = check_layout(layout)
     if not isinstance(cast("object", text), str | Inputs):
         raise InputError(f"text: expected one text, a str, got {type(text).__name__}")
     settings: dict[str, Any] = {}

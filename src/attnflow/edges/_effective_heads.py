@@ -18,6 +18,7 @@ from attnflow.types import Attention
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
+    from transformers import Pipeline
 
 
 @overload
@@ -27,6 +28,14 @@ def effective_heads(
 @overload
 def effective_heads(
     model: nn.Module, tokenizer: Any, text: Several, **settings: Unpack[BlockSettings]
+) -> list[Attention]: ...
+@overload
+def effective_heads(
+    model: Pipeline, text: Single, **settings: Unpack[BlockSettings]
+) -> Attention: ...
+@overload
+def effective_heads(
+    model: Pipeline, text: Several, **settings: Unpack[BlockSettings]
 ) -> list[Attention]: ...
 @takes_pipeline
 def effective_heads(

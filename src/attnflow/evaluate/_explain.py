@@ -122,7 +122,7 @@ def explain(
             f"{type(text).__name__}"
         )
     chosen, names = _check_methods(methods), _check_edges(edges)
-    check_layout(layout)
+    _ = check_layout(layout)
     _ = sinks_to_remove((), 0, sinks)  # checks the setting before any work
     model, tokenizer = model_and_tokenizer(model, tokenizer)
     inputs = prepare(model, tokenizer, text, truncate=truncate)

@@ -77,7 +77,7 @@ def measure(
     LayerTable(texts=2, rows=('raw', 'rollout', 'flow'), layers=(1, 2, 3, 4, 5, 6))
     """
     given = _labelled(texts)
-    check_layout(layout)
+    _ = check_layout(layout)
     if threads is not None:
         threads = checks.as_int(threads, "threads", least=1, most=checks.MAX_THREADS)
     model, tokenizer = model_and_tokenizer(model, tokenizer)
