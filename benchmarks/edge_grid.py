@@ -20,9 +20,10 @@ import functools
 from pathlib import Path
 
 import atom_mapping
+import report
 
 from attnflow import edges, models, paper
-from attnflow.evaluate import EvaluationPlan, RunProgress, RunResult, run
+from attnflow.evaluate import EvaluationPlan, RunProgress, RunResult, Summary, run
 
 PLAN = EvaluationPlan(
     edges=edges.EDGES,
@@ -32,6 +33,7 @@ PLAN = EvaluationPlan(
     draws=3,  # of random scores for each text: enough for a mean over many
 )
 SHIPPED, ATOMS = "verb-number", "atom-mapping"
+BASELINES = {"random": "random scores", "blank_out": "blank-out itself (leave one out)"}
 COUNTS = {SHIPPED: 2000, "SST-2": 500}  # sentences
 
 
@@ -60,6 +62,27 @@ def grid(
     )  # fmt: skip
 
 
+def last_layer(summary: Summary) -> str:
+    """The means of the last layer and of the baselines, a column for each measure, as Markdown."""
+    columns = {
+        "blank-out": ("blank_out", "spearman"),
+        "input gradient": ("input_gradient", "spearman"),
+        "integrated gradients": ("integrated_gradients", "spearman"),
+        "comprehensiveness ↑": (None, "comprehensiveness"),
+        "sufficiency ↓": (None, "sufficiency"),
+        "log-odds ↓": (None, "log_odds"),
+    }
+    top = max(one.cell.layer or 0 for one in summary.cells)
+    rows: dict[str, dict[tuple[str | None, str], float]] = {}
+    for one in summary.cells:
+        if one.cell.layer in (None, top):
+            weights = (one.cell.edges or "").replace("_", " ")
+            name = f"{weights}, {one.cell.method}" if weights else BASELINES[one.cell.method]
+            rows.setdefault(name, {})[one.cell.importance, one.cell.metric] = one.mean
+    body = [[name, *(f"{found[c]:.2f}" for c in columns.values())] for name, found in rows.items()]
+    return report.table(["edges, method", *columns], body)
+
+
 def _report(progress: RunProgress) -> None:
     end = "\n" if progress.texts == progress.total else ""
     print(f"\r{progress.texts:,} of {progress.total:,} texts", end=end, flush=True)
@@ -86,7 +109,9 @@ def main() -> None:
             print(tables)
             continue
         done = grid(model, options.data, out, count=options.texts, part_size=options.part_size)
-        print(done.summary.text())
+        table = last_layer(done.summary)
+        _ = (out / "last-layer.md").write_text(f"{table}\n", "utf-8")
+        print(f"{done.summary.text()}\nThe last layer:\n\n{table}")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """The parts that measure models, which a quick run leaves out: small sizes, in this process."""
 
 import importlib
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -202,7 +203,8 @@ def test_one_command_prints_the_grid_of_edge_weights(
     command = ["edge_grid.py", "verb-number", "--texts", "2", "--out", str(tmp_path)]
     monkeypatch.setattr(sys, "argv", command)
     benchmarks("edge_grid").main()
-    tables = capsys.readouterr().out.split("edges, method")[1:]
+    printed = capsys.readouterr().out
+    *tables, last = printed.split("edges, method")[1:]
     assert len(tables) == 6  # three kinds of importance, and three metrics of faithfulness
     for table in tables:
         names = [line.split("  ")[0] for line in table.splitlines()]
@@ -210,6 +212,10 @@ def test_one_command_prints_the_grid_of_edge_weights(
         assert len(set(cells)) == 6 * 3
         assert {"random", "blank_out"} <= set(names)
         assert "\nBest: " in table
+    assert last.count("\n| ") == 1 + 6 * 3 + 2  # with the line below the head
+    assert len(re.findall(r" \| (?:-?\d\.\d\d|nan)", last)) == 6 * (6 * 3 + 2)
+    kept = (tmp_path / "verb-number" / "last-layer.md").read_text(encoding="utf-8")
+    assert printed.endswith(kept)
     run = tmp_path / "verb-number" / "run"
     assert (run / "summary.svg").is_file()
     assert (run / "summary.md").read_text(encoding="utf-8").count("| edges, method ") == 6
