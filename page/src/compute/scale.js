@@ -16,7 +16,7 @@ const FEW_NODES = 20;
 const MANY = 4;
 const MANY_SHARE = 0.25;
 /** Rows that the median of a column is of; of more, a sample. Chosen: some milliseconds for a long input. */
-const MEDIAN_ROWS = 128;
+const MEDIAN_ROWS = 64;
 
 /** Return the largest score that is no outlier; 0 if none is positive and finite.
  * @type {(scores: Vector) => number} */
@@ -90,25 +90,30 @@ function fansOf(block, own) {
  * @type {(block: Block, own: boolean) => { medians: Vector, many: boolean[] }} */
 function columnMedians(block, own) {
   const { values, columns, firstColumn = 0 } = block;
-  const step = Math.ceil(values.length / columns / MEDIAN_ROWS) | 1;
-  /** @type {Set<number>} */
-  const rows = new Set();
-  const found = Array.from({ length: columns }, (_, column) => {
-    const counted = [];
-    for (let at = column, row = 0; at < values.length; at += step * columns, row += step) {
-      const isOwn = own && nodeOf(block, row) === column + firstColumn;
-      if (!(values[at] > 0 && values[at] < Infinity) || isOwn) continue;
-      counted.push(values[at]);
-      rows.add(row);
+  const rows = values.length / columns;
+  const step = Math.ceil(rows / MEDIAN_ROWS) | 1;
+  const capacity = Math.ceil(rows / step);
+  // Filled in the order of memory, row by row.
+  const samples = new Float64Array(columns * capacity);
+  const counts = new Int32Array(columns);
+  let counted = 0;
+  for (let row = 0; row < rows; row += step) {
+    const node = own ? nodeOf(block, row) - firstColumn : -1;
+    let found = false;
+    for (let column = 0, at = row * columns; column < columns; column++, at++) {
+      const value = values[at];
+      if (!(value > 0 && value < Infinity) || column === node) continue;
+      samples[column * capacity + counts[column]++] = value;
+      found = true;
     }
-    return Float64Array.from(counted).sort();
+    if (found) counted++;
+  }
+  const least = Math.max(MANY, MANY_SHARE * counted);
+  const medians = Float64Array.from(counts, (count, column) => {
+    const sorted = samples.subarray(column * capacity, column * capacity + count).sort();
+    return count ? (sorted[(count - 1) >> 1] + sorted[count >> 1]) / 2 : 0;
   });
-  const least = Math.max(MANY, MANY_SHARE * rows.size);
-  const medians = Float64Array.from(found, (sorted) => {
-    const [low, high] = [sorted[(sorted.length - 1) >> 1], sorted[sorted.length >> 1]];
-    return sorted.length ? (low + high) / 2 : 0;
-  });
-  return { medians, many: found.map(({ length }) => length >= least) };
+  return { medians, many: Array.from(counts, (count) => count >= least) };
 }
 
 /** @type {(block: Block, row: number) => number} */
