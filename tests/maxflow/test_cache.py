@@ -63,7 +63,8 @@ def test_kernels_are_where_numba_keeps_them_in_the_folder_that_the_user_names(
     monkeypatch.setattr(config, "CACHE_DIR", chosen)  # read when Numba was imported
     discard_stale_cache(package)
     assert not is_compiled(package, "_a.f")
-    found: dict[str, Any] = {}
+    # With the name of a module: Numba pickles all globals of a function without one, builtins too.
+    found: dict[str, Any] = {"__name__": "_a"}
     exec(compile(source.read_text(), source, "exec"), found)  # noqa: S102
     assert numba.njit(cache=True)(found["f"])(1) == 2
     assert is_compiled(package, "_a.f")
