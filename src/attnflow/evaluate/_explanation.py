@@ -91,20 +91,20 @@ class Explanation:
     @property
     def answer_names(self) -> dict[str, str]:
         """Names of the answers for people: those with probabilities, the target and `against`."""
-        about = self._about()
+        about = self._blank_out_settings()
         given = [about[key] for key in ("target_name", "other_name") if key in about]
         return label_names(dict.fromkeys([*self.prediction.probabilities, *map(str, given)]))
 
     @property
     def importance_for(self) -> str:
         """The answer that importance is for, as in "his against her"; empty for the prediction."""
-        about, names = self._about(), self.answer_names
+        about, names = self._blank_out_settings(), self.answer_names
         target, other = about.get("target_name", self.prediction.label), about.get("other_name")
         if other is not None:
             return f"{names[target]} against {names[other]}"
         return names[target] if target != self.prediction.label else ""
 
-    def _about(self) -> dict[str, Any]:
+    def _blank_out_settings(self) -> dict[str, Any]:
         """Return the settings of blank-out, none without it."""
         found = self.importance.get("blank_out")
         return {} if found is None else thaw_settings(found.settings)
@@ -225,7 +225,7 @@ class Explanation:
             caption += f" ({share} of the weights negative and set to zero)"
         if self.importance_for:
             caption += f", importance for {self.importance_for}"
-        if blank := self._about().get("replaced_by"):
+        if blank := self._blank_out_settings().get("replaced_by"):
             caption += f", blank-out by {printable(str(blank))}"
         if self.without:
             several, them = ("s", "them") if len(self.without) > 1 else ("", "it")
