@@ -12,9 +12,9 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 
 from attnflow import edges
+from attnflow.plot import COLOURS
 from attnflow.types import METHODS
 
-COLORS = {"raw": "#0072B2", "rollout": "#D55E00", "flow": "#009E73"}  # as in attnflow.plot
 MARKERS = {"raw": "s", "rollout": "o", "flow": "D"}
 
 
@@ -48,9 +48,9 @@ def main() -> None:
                 row = found[name, method]
                 low, mean, high = (float(row[key]) for key in ("low", "mean", "high"))
                 y = place + 0.22 * (shift - 1)
-                panel.plot([low, high], [y, y], color=COLORS[method], linewidth=1.5)
+                panel.plot([low, high], [y, y], color=COLOURS[method], linewidth=1.5)
                 panel.plot(
-                    mean, y, MARKERS[method], color=COLORS[method], markersize=5,
+                    mean, y, MARKERS[method], color=COLOURS[method], markersize=5,
                     label=method if place == 0 else None,
                 )  # fmt: skip
         panel.axvline(0, color="#BBBBBB", linewidth=0.8, zorder=0)

@@ -68,7 +68,7 @@ def section(plan: Plan) -> report.Section:
         f"each, in turns, byte code on disk. Of {', '.join(_HEAVY)} it loads none. The kernels are "
         "compiled when they are first needed on a machine and read from Numba's cache after that; "
         "small flows need none. The steps below are those of a new process, in order, on random "
-        "attention; those of 12 and 30 layers have a process of their own each."
+        "attention; the last three have a process of their own each."
     )
     finding = report.Finding(
         "`import attnflow`",
@@ -82,7 +82,7 @@ def section(plan: Plan) -> report.Section:
     first_sentence = report.Finding(
         "the first flow of a sentence, 32 tokens, one query",
         sentences[0],
-        f"12 layers, 30 layers, and these corrected for the receptive field: "
+        "12 layers, 30 layers, 30 layers corrected for the receptive field: "
         f"{', '.join(sentences[1:])}",
         "under 3 s without a cache",
     )

@@ -219,6 +219,11 @@ def test_one_command_prints_the_grid_of_edge_weights(
     run = tmp_path / "verb-number" / "run"
     assert (run / "summary.svg").is_file()
     assert (run / "summary.md").read_text(encoding="utf-8").count("| edges, method ") == 6
+    drawn = tmp_path / "grid.svg"
+    command = ["edge_grid_figure.py", str(run.parent), "--out", str(drawn)]
+    monkeypatch.setattr(sys, "argv", command)
+    benchmarks("edge_grid_figure").main()
+    assert "rank correlation with blank-out" in drawn.read_text(encoding="utf-8")
 
 
 def test_the_grid_prints_and_keeps_the_table_of_atom_mapping(

@@ -91,7 +91,7 @@ def test_against_explains_the_difference_of_two_logits(family: str):
     assert found.settings["input_score"] == pytest.approx(score, rel=1e-4)
     assert found.settings["score"] == "logit_difference"
     assert one(gradient, family, target=1).settings["score"] == "logit"
-    assert (found.settings["target"], found.settings["against"]) == (1, 0)
+    assert (found.settings["target"], found.settings["other"]) == (1, 0)
 
 
 @pytest.mark.parametrize("family", PAIRS)

@@ -161,13 +161,13 @@ def test_of_two_spellings_the_likelier_is_explained_as_for_importance(method: st
             model, tokenizer_for("gpt2"), TEXT, score="logit_difference", **given
         )
         chosen = "other" if argument == "against" else "target"
-        assert found.settings[argument] == expected.settings[chosen] == likelier
+        assert found.settings[chosen] == expected.settings[chosen] == likelier
 
 
 @pytest.mark.parametrize("method", ["gradient", "logit_contributions"])
 def test_a_word_that_begins_with_a_space_in_the_vocabulary_is_found_without_it(method: str):
     found = METHODS[method](model_of("llama"), metaspace(), TEXT, target=0, against="w280")
-    assert found.settings["against_name"] == "▁w280"
+    assert found.settings["other_name"] == "▁w280"
 
 
 def test_a_target_of_a_model_without_logits_is_an_error():

@@ -154,7 +154,7 @@ def test_half_precision_gives_the_same_but_for_rounding():
 
 
 def test_a_target_against_itself_is_an_error():
-    with pytest.raises(af.InputError, match="against: expected another class than the target"):
+    with pytest.raises(af.InputError, match="against: expected another answer than the target"):
         _ = one(logit_contributions, "verb-number", target="plural", against=1)
 
 
@@ -169,7 +169,7 @@ def test_a_spelling_stays_that_of_the_unchanged_pass():
     bias[less] = (logits[more] - logits[less]) / 2
     _ = model.lm_head.register_forward_hook(lambda _m, _a, found: found + bias)
     found = logit_contributions(model, tokenizer, "the cat", target=5, against="s")
-    assert found.settings["against"] == more
+    assert found.settings["other"] == more
     rest = sum(found.settings["feed_forward"]) + found.settings["bias"]
     expected = float(logits[5] - logits[more])
     assert found.values.sum() + rest == pytest.approx(expected, abs=1e-4)

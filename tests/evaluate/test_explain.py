@@ -186,7 +186,7 @@ def test_edges_of_the_gradient_compare_two_answers(shipped: Loaded) -> None:
     expected = edges.gradient(shipped.model, shipped.tokenizer, TEXT, **answers)
     alone = edges.gradient(shipped.model, shipped.tokenizer, TEXT, target="singular")
     assert isinstance(found, af.AttentionGraph)
-    assert found.settings["against_name"] == "plural"
+    assert found.settings["other_name"] == "plural"
     assert_close(np.stack(found.layers), np.stack(expected.layers), atol=1e-5)
     assert not np.allclose(np.stack(found.layers), np.stack(alone.layers), atol=1e-3)
 

@@ -126,7 +126,8 @@ def test_several_numbers_have_logits_only_too():
     model.config.problem_type = "regression"
     with pytest.raises(af.InputError, match="a regression model with 3 outputs"):
         _ = blank_out(model, tokenizer(), TEXT)
-    assert blank_out(model, tokenizer(), TEXT, score="logit").values.any()
+    for answers in ({"score": "logit"}, {"score": "logit_difference", "target": 0, "against": 2}):
+        assert blank_out(model, tokenizer(), TEXT, **answers).values.any()
 
 
 def test_classes_that_do_not_exclude_one_another_have_probabilities_of_their_own():

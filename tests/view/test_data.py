@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 import attnflow as af
-from attnflow import paper
+from attnflow import edges, paper
 from attnflow.evaluate import Explanation, explain
 from attnflow.importance import Importance, Prediction
 from attnflow.models import Loaded
@@ -374,6 +374,14 @@ def test_the_answers_that_importance_is_of_are_named() -> None:
     assert [(each["target"], each["against"]) for each in found] == [("plural", "singular")] * 2
     alone = page_data(explain(shipped.model, shipped.tokenizer, text))["importance"]
     assert (alone[0]["target"], alone[0]["against"]) == ("singular", None)
+
+
+def test_the_answers_of_contributions_to_a_logit_are_named_too() -> None:
+    shipped, answers = paper.load(), {"target": "plural", "against": "singular"}
+    given: Any = shipped.model, shipped.tokenizer, "the key to the cabinets"
+    importance = edges.logit_contributions(*given, **answers)
+    [found] = page_data(af.attend(*given), importance=importance)["importance"]
+    assert (found["target"], found["against"]) == ("plural", "singular")
 
 
 def test_answers_have_one_name_in_prediction_and_importance() -> None:

@@ -10,7 +10,7 @@ from attnflow import paper, plot
 from attnflow._internal.display import printable
 from attnflow.cli._loading import cached_folder, explain_memory_errors, loaded_model, loading
 from attnflow.cli._model_options import AllowPickle, Device, RemoteCode, Sinks
-from attnflow.cli._notes import print_note
+from attnflow.cli._notes import print_note, print_without_note
 from attnflow.cli._options import check_place, wrong
 from attnflow.cli._progress import progress_bar
 from attnflow.cli._pronoun_counts import PronounFolder, read_pronoun_data, write_counts
@@ -144,11 +144,8 @@ def _verb_number(
 def _print_notes(figure: paper.PaperFigure) -> None:
     """Print how the scores of Figure 4 were made, with the options for the paper's scores."""
     if figure.without:
-        it, puts = ("it", "puts it") if len(figure.without) == 1 else ("them", "puts them")
         words = ", ".join(map(printable, figure.without))
-        print_note(
-            f"attention sinks: {words}; the scores are without {it}, --sinks keep {puts} back"
-        )
+        print_without_note(f"attention sinks: {words}", len(figure.without))
     if figure.receptive_field:
         print_note(
             "rollout and flow are corrected for the receptive field, --no-receptive-field leaves "

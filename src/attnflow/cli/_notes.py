@@ -1,4 +1,4 @@
-"""Notes on stderr about attention sinks, unknown words and edges that equal attention."""
+"""Notes on stderr about how scores were made: sinks, gradients, edges, unknown words."""
 
 from collections.abc import Mapping
 from typing import Any, cast
@@ -42,11 +42,13 @@ def print_removed_sinks_note(explanation: Explanation) -> None:
         if explanation.edges == "attention":
             print_sinks_note(attention, remedy="--sinks remove")
         return
-    it, puts = ("it", "puts it") if len(without) == 1 else ("them", "puts them")
-    print_note(
-        f"{describe_sinks(attention.sinks, attention.tokens)}; the scores are without {it}, "
-        f"--sinks keep {puts} back"
-    )
+    print_without_note(describe_sinks(attention.sinks, attention.tokens), len(without))
+
+
+def print_without_note(sinks: str, count: int) -> None:
+    """Print one line about attention sinks that are taken out of scores, and how to keep them."""
+    them = "it" if count == 1 else "them"
+    print_note(f"{sinks}; the scores are without {them}, --sinks keep puts {them} back")
 
 
 def print_unknown_note(explanation: Explanation, unknown: Mapping[int, str]) -> None:
@@ -62,7 +64,7 @@ def print_unknown_note(explanation: Explanation, unknown: Mapping[int, str]) -> 
 
 def print_gradient_note(explanation: Explanation) -> None:
     """Print one line if there are no input gradients."""
-    if "input_gradient" not in explanation.importance:
+    if "input_gradient" in explanation.missing:
         print_note(
             "without input gradients: the model passes none on, as quantised models do; blank-out "
             "needs none"

@@ -76,7 +76,7 @@ def _masked(weights: Tensor, values: Tensor, seen: Tensor) -> Tensor:
     """
     import torch
 
-    rounding = sum(values.shape) * torch.finfo(values.dtype).eps
+    ridge = max(_RIDGE, sum(values.shape) * torch.finfo(values.dtype).eps)
     output = weights @ values  # (head, query, width)
     eye = torch.eye(values.shape[1], dtype=values.dtype, device=values.device)
     found: list[Tensor] = []
@@ -84,10 +84,8 @@ def _masked(weights: Tensor, values: Tensor, seen: Tensor) -> Tensor:
     for products in _products(values, seen):
         rows = output[:, start : start + len(products)]
         start += len(products)
-        ridge = max(_RIDGE, rounding) * products.diagonal(dim1=1, dim2=2).sum(dim=-1).clamp(
-            min=1e-300
-        )
-        factor = torch.linalg.cholesky(products + ridge[:, None, None] * eye)
+        trace = products.diagonal(dim1=1, dim2=2).sum(dim=-1)[:, None, None].clamp(min=1e-300)
+        factor = torch.linalg.cholesky(products + ridge * trace * eye)
         found.append(torch.cholesky_solve(rows.permute(1, 2, 0), factor))  # (query, width, head)
     return (torch.cat(found).permute(2, 0, 1) @ values.T) * seen
 

@@ -113,7 +113,7 @@ def gradient(
     identity = checks.as_bool(identity, "identity")
 
     def compute(model: nn.Module, inputs: Inputs) -> AttentionGraph:
-        scorer = target_scorer(model, tokenizer, inputs, target, position)
+        scorer = target_scorer(model, tokenizer, inputs, target, against, position)
         calls: list[tuple[Role, Tensor]] = []
 
         def receive(call: Call) -> None:
@@ -124,7 +124,7 @@ def gradient(
             fields = recordable(scorer.inputs[0].fields)
             output = capture_attention(model, fields, receive, gradients=True)
             logits = read_output(model, output, fields, scorer.inputs)
-            score, settings = target_logit(scorer, logits, against)
+            score, settings = target_logit(scorer, logits)
             slopes, scale = _slopes(model, score, [weights for _, weights in calls])
         found: list[RoleMatrix] = []
         total = negative = 0.0

@@ -110,8 +110,8 @@ def logit_contributions(
     def compute(model: nn.Module, inputs: Inputs) -> Importance:
         chosen = layout_of(model, layout)
         norm = _final_norm(model, chosen)
-        scorer = target_scorer(model, tokenizer, inputs, target, position)
-        head = _read_head(model, scorer, norm, against)
+        scorer = target_scorer(model, tokenizer, inputs, target, against, position)
+        head = _read_head(model, scorer, norm)
         added = functools.partial(_added, head=head)
         values, settings = _contributions(model, capture_blocks(model, inputs, chosen, added), head)
         (tokens,), origin = name_example(model, inputs, 0, values.shape)
@@ -157,7 +157,7 @@ class _Head:
     settings: dict[str, Any]  # target and score
 
 
-def _read_head(model: nn.Module, scorer: Scorer, norm: nn.Module, against: OneTarget) -> _Head:
+def _read_head(model: nn.Module, scorer: Scorer, norm: nn.Module) -> _Head:
     """Return the function, from the gradient of the score by the output of the last norm."""
     import torch
 
@@ -173,7 +173,7 @@ def _read_head(model: nn.Module, scorer: Scorer, norm: nn.Module, against: OneTa
         return torch.zeros_like(output)
 
     with evaluation(model, gradients=True):
-        score, settings = _score(scorer, norm, make_leaf, against)
+        score, settings = _score(scorer, norm, make_leaf)
         slope = None
         if score.requires_grad:
             (slope,) = torch.autograd.grad(score, leaves[-1], allow_unused=True)
@@ -182,9 +182,11 @@ def _read_head(model: nn.Module, scorer: Scorer, norm: nn.Module, against: OneTa
             f"the logit of {type(model).__name__} has no gradient by the output of its last norm: "
             "its head is quantised or detaches it. Load the model without quantisation"
         )
-    fixed = dataclasses.replace(scorer, targets=(settings["target"],))
+    fixed = dataclasses.replace(
+        scorer, targets=(settings["target"],), against=settings.get("other")
+    )
     with evaluation(model, gradients=False):
-        constant = float(_score(fixed, norm, set_zero, settings.get("against"))[0])
+        constant = float(_score(fixed, norm, set_zero)[0])
     positions = slope[0].any(dim=-1).nonzero().flatten()
     weight, stream, output = (
         tensor.detach()[0, positions].double() for tensor in (slope, streams[-1], leaves[-1])
@@ -210,7 +212,7 @@ def _no_sum(model: nn.Module, reason: str) -> UnsupportedModelError:
 
 
 def _score(
-    scorer: Scorer, norm: nn.Module, hook: Callable[..., Tensor], against: OneTarget
+    scorer: Scorer, norm: nn.Module, hook: Callable[..., Tensor]
 ) -> tuple[Tensor, dict[str, Any]]:
     """Return the score of a pass in which `hook` changes the output of the last norm."""
     handle = norm.register_forward_hook(hook, with_kwargs=True)
@@ -218,7 +220,7 @@ def _score(
         logits = read_logits(scorer.model, scorer.inputs[0].fields, scorer.inputs)
     finally:
         handle.remove()
-    return target_logit(scorer, logits, against)
+    return target_logit(scorer, logits)
 
 
 class _Added(NamedTuple):

@@ -21,43 +21,34 @@ class TargetSettings(TypedDict, total=False):
 
 
 def target_scorer(
-    model: nn.Module, tokenizer: Any, inputs: Inputs, target: OneTarget, position: int | None
+    model: nn.Module,
+    tokenizer: Any,
+    inputs: Inputs,
+    target: OneTarget,
+    against: OneTarget,
+    position: int | None,
 ) -> Scorer:
     """Return the scorer of one input."""
+    score = "logit" if against is None else "logit_difference"
     [(fields, main, _)] = split_batch(inputs)
     axes = 3 if fields[main].is_floating_point() else 2
     if fields[main].ndim == axes and fields[main].shape == inputs.forward[main].shape:
-        return Scorer.of(model, tokenizer, inputs, "logit", target, position=position)
+        chosen: Any = {"against": against, "position": position}
+        return Scorer.of(model, tokenizer, inputs, score, target, **chosen)
     # Images, audio, and plain modules with another batch axis than the first: no tokens are known
     # before the pass, and classifiers have no position to read.
     unknown: Any = {"kept": (), "tokens": (), "origin": None, "text": "", "read_at": position}
     item = SingleInput(dict(inputs.forward), main, **unknown, given_position=position)
-    return Scorer(model, tokenizer, [item], single=True, score="logit", targets=(target,))
+    return Scorer(
+        model, tokenizer, [item], single=True, score=score, targets=(target,), against=against
+    )
 
 
-def target_logit(
-    scorer: Scorer, logits: Logits, against: OneTarget
-) -> tuple[Tensor, dict[str, Any]]:
+def target_logit(scorer: Scorer, logits: Logits) -> tuple[Tensor, dict[str, Any]]:
     """Return the score of a pass, and settings that describe it."""
     [found] = scorer.target_scores(logits, [0])
-    score = logits.values[0, found.target]
-    settings = {
-        name: value
-        for name, value in found.settings.items()
-        if name in ("target", "target_name", "position", "decoder_position")
-    }
-    if against is not None:
-        classes = scorer.classes(logits)
-        other = classes.likeliest(against, logits.values[0].detach(), "against")
-        if other == found.target:
-            raise InputError(
-                f"against: expected another class than the target {classes.name(other)!r}, got "
-                f"{against!r}"
-            )
-        score = score - logits.values[0, other]
-        settings |= {"against": other, "against_name": classes.name(other)}
-    kind = "logit" if against is None else "logit_difference"  # as importance names them
-    return score, {**settings, "score": kind, "input_score": float(score.detach())}
+    settings = {name: value for name, value in found.settings.items() if name != "target_given"}
+    return scorer.scores(logits.values, [found])[0], settings
 
 
 def check_single(target: object, against: object) -> None:

@@ -6,9 +6,10 @@ metrics.
 """
 
 from attnflow.evaluate._agreement import agreement, hits
+from attnflow.evaluate._document import explanation_document, unknown_words
 from attnflow.evaluate._entropy import normalized_entropy
 from attnflow.evaluate._explain import explain
-from attnflow.evaluate._explanation import Explanation, explanation_document, unknown_words
+from attnflow.evaluate._explanation import Explanation
 from attnflow.evaluate._faithfulness import Faithfulness, faithfulness
 from attnflow.evaluate._kendall import kendall
 from attnflow.evaluate._measure import measure

@@ -1,6 +1,5 @@
-"""Explanation: the result of `explain`, and the same as a JSON document."""
+"""`Explanation`, the result of `explain`."""
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -92,20 +91,20 @@ class Explanation:
     @property
     def answer_names(self) -> dict[str, str]:
         """Names of the answers for people: those with probabilities, the target and `against`."""
-        about = self._about()
+        about = self._blank_out_settings()
         given = [about[key] for key in ("target_name", "other_name") if key in about]
         return label_names(dict.fromkeys([*self.prediction.probabilities, *map(str, given)]))
 
     @property
     def importance_for(self) -> str:
         """The answer that importance is for, as in "his against her"; empty for the prediction."""
-        about, names = self._about(), self.answer_names
+        about, names = self._blank_out_settings(), self.answer_names
         target, other = about.get("target_name", self.prediction.label), about.get("other_name")
         if other is not None:
             return f"{names[target]} against {names[other]}"
         return names[target] if target != self.prediction.label else ""
 
-    def _about(self) -> dict[str, Any]:
+    def _blank_out_settings(self) -> dict[str, Any]:
         """Return the settings of blank-out, none without it."""
         found = self.importance.get("blank_out")
         return {} if found is None else thaw_settings(found.settings)
@@ -226,7 +225,7 @@ class Explanation:
             caption += f" ({share} of the weights negative and set to zero)"
         if self.importance_for:
             caption += f", importance for {self.importance_for}"
-        if blank := self._about().get("replaced_by"):
+        if blank := self._blank_out_settings().get("replaced_by"):
             caption += f", blank-out by {printable(str(blank))}"
         if self.without:
             several, them = ("s", "them") if len(self.without) > 1 else ("", "it")
@@ -239,69 +238,6 @@ class Explanation:
         for name, reason in self.missing.items():
             caption += f". No {name}: {reason}"
         return html_table(caption, ["token", *columns], rows)
-
-
-def explanation_document(explanation: Explanation, model: str, tokenizer: Any) -> dict[str, Any]:
-    """Return an explanation as one JSON document, as the command prints and the app sends it.
-
-    Parameters
-    ----------
-    explanation
-        The result of `explain`.
-    model
-        The name of the model.
-    tokenizer
-        The model's tokenizer; its unknown token marks unknown words.
-
-    Notes
-    -----
-    An undefined correlation, as of scores that are all equal, is None.
-
-    Examples
-    --------
-    >>> from attnflow import paper
-    >>> from attnflow.evaluate import explain, explanation_document
-    >>> shipped = paper.load()
-    >>> e = explain(shipped.model, shipped.tokenizer, "the key to the cabinets")
-    >>> document = explanation_document(e, "verb-number", shipped.tokenizer)
-    >>> document["prediction"]["label"], [*document["scores"]]
-    ('singular', ['raw', 'rollout', 'flow'])
-    """
-    unknown = unknown_words(explanation, tokenizer)
-    return {
-        "text": explanation.text,
-        "model": model,
-        "tokens": explanation.tokens,
-        "unknown": {str(position): word for position, word in unknown.items()},
-        "prediction": {
-            "label": explanation.prediction.label,
-            "probabilities": dict(explanation.prediction.probabilities),
-        },
-        "scores": {name: t.scores[0, 0].tolist() for name, t in explanation.scores.items()},
-        "importance": {name: i.values.tolist() for name, i in explanation.importance.items()},
-        "correlations": {
-            importance: {name: None if math.isnan(rho) else rho for name, rho in row.items()}
-            for importance, row in explanation.correlations().items()
-        },
-        "without": list(explanation.without),
-        "saturated": explanation.saturated,
-        "flat": explanation.flat,
-        "settings": explanation.settings(),
-    }
-
-
-def unknown_words(explanation: Explanation, tokenizer: Any) -> dict[int, str]:
-    """Return the words of the text that are not in the vocabulary, by position."""
-    unknown = getattr(tokenizer, "unk_token", None)
-    origin = next(iter(explanation.importance.values())).origin
-    if unknown is None or origin is None or origin.spans is None:
-        return {}
-    pairs = zip(explanation.tokens, origin.spans, strict=True)
-    return {
-        place: explanation.text[slice(*span)]
-        for place, (token, span) in enumerate(pairs)
-        if token == unknown and span is not None
-    }
 
 
 def _repeat(values: Iterable[object], count: int) -> list[object]:

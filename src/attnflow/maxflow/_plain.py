@@ -71,6 +71,13 @@ class PlainFlow:
         self.visited = np.array([[side >> k & 1 for k in nodes] for side in self._visited], bool)
         self.proved = self._is_flow() and self._cut() == self.value
 
+    def rounded(self) -> float:
+        """The value as kernels give it: its ceiling if it nearly is that."""
+        capacity = self._network.capacity
+        row, column = capacity[self._depth, self._source], capacity[1, :, self._sink]
+        ceiling = float(min(row.sum(), column.sum()))
+        return ceiling if self.value >= NEARLY * ceiling else self.value
+
     def _start(self, depth: int) -> None:
         """Put the source into a layer, without a flow."""
         network = self._network
@@ -227,13 +234,6 @@ class PlainFlow:
         flow[1, :, self._sink] = capacity[1, :, self._sink] - self._into_sink
         flow[-1, self._source] = capacity[-1, self._source] - self._supply
         return flow
-
-    def rounded(self) -> float:
-        """The value as kernels give it: its ceiling if it nearly is that."""
-        capacity = self._network.capacity
-        row, column = capacity[self._depth, self._source], capacity[1, :, self._sink]
-        ceiling = float(min(row.sum(), column.sum()))
-        return ceiling if self.value >= NEARLY * ceiling else self.value
 
     def _is_flow(self) -> bool:
         """Whether every edge carries from zero to its capacity, and nodes pass on what they get."""

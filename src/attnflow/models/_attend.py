@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnflow.errors import InputError, UnsupportedModelError
-from attnflow.models._model import layer_count, model_and_tokenizer, takes_pipeline
+from attnflow.models._model import layer_count
+from attnflow.models._pipeline import model_and_tokenizer, takes_pipeline
 from attnflow.models.capture import (
     ROLES,
     Collector,

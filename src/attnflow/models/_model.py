@@ -1,85 +1,24 @@
-"""What is known about a model, and contexts to run it in."""
+"""What is known about a model."""
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import inspect
 import sys
-import threading
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, cast, overload
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakKeyDictionary
 
 from attnflow._internal.optional import require
-from attnflow.errors import AttnflowError, InputError, UnsupportedModelError
+from attnflow.errors import InputError, UnsupportedModelError
 from attnflow.models._families import DECODERS, FAMILIES, Family
 
 if TYPE_CHECKING:
     from torch import nn
-    from transformers import Pipeline
 
-P = ParamSpec("P")
-T_co = TypeVar("T_co", covariant=True)
-
-# What a pipeline reads its input with, the most complete first.
-_READERS = ("processor", "tokenizer", "image_processor", "feature_extractor")
 # A walk over all modules or parameters takes as long as a layer of a small model.
 _ARE_DECODERS: WeakKeyDictionary[nn.Module, bool] = WeakKeyDictionary()
 _WEIGHT_COUNTS: WeakKeyDictionary[nn.Module, int] = WeakKeyDictionary()
-
-
-def model_and_tokenizer(model: Any, tokenizer: Any) -> tuple[nn.Module, Any]:
-    """Return the checked model and the tokenizer or processor; a pipeline has both.
-
-    A tokenizer that is passed with a pipeline is used instead of its own.
-    """
-    if is_pipeline(model):
-        own = (getattr(model, name, None) for name in _READERS)
-        if tokenizer is None:
-            tokenizer = next((reader for reader in own if reader is not None), None)
-        model = model.model
-    return checked_model(model), tokenizer
-
-
-class TakesPipeline(Protocol[P, T_co]):
-    """A function of (model, tokenizer, text, …) that a pipeline and a text may be passed to."""
-
-    @overload
-    def __call__(self, *args: P.args, **settings: P.kwargs) -> T_co: ...
-    @overload
-    def __call__(self, model: Pipeline, *args: Any, **settings: Any) -> T_co: ...
-
-
-def takes_pipeline(function: Callable[P, T_co]) -> TakesPipeline[P, T_co]:
-    """Let a function of (model, tokenizer, text, …) be called with (pipeline, text, …).
-
-    The function gets the pipeline's model and tokenizer. A tokenizer or None after the pipeline is
-    taken for one: a tokenizer is callable, a text is not.
-    """
-
-    @functools.wraps(function)
-    def call(*args: Any, **settings: Any) -> T_co:
-        pipeline, *others = args or (settings.get("model"),)
-        if is_pipeline(pipeline):
-            if not args:
-                del settings["model"]
-            if others and (others[0] is None or callable(others[0])):
-                tokenizer = others.pop(0)
-            else:
-                tokenizer = settings.pop("tokenizer", None)
-            args = (*model_and_tokenizer(pipeline, tokenizer), *others)
-        return function(*args, **settings)
-
-    return cast("TakesPipeline[P, T_co]", call)
-
-
-def is_pipeline(model: object) -> bool:
-    """Whether this is a pipeline of transformers, without an import of it."""
-    return any(
-        kind.__name__ == "Pipeline" and kind.__module__.startswith("transformers.")
-        for kind in type(model).__mro__
-    )
 
 
 def checked_model(model: nn.Module) -> nn.Module:
@@ -286,108 +225,3 @@ def inner_tokenizer(tokenizer: Any) -> Any:
             "PreTrainedTokenizerFast(tokenizer_object=…)"
         )
     return inner
-
-
-def configs_of(modules: Iterable[nn.Module]) -> list[Any]:
-    """Return every config in which a module may look up its attention implementation."""
-    found: dict[int, Any] = {}
-
-    def add(config: object) -> None:
-        if hasattr(config, "_attn_implementation_internal") and id(config) not in found:
-            found[id(config)] = config
-            for part in cast("Any", config).sub_configs:
-                add(getattr(config, part, None))
-
-    for module in modules:
-        if "config" in vars(module):  # getattr takes ten times as long
-            add(module.config)
-    return list(found.values())
-
-
-# A pass changes modules and configs and restores them, so threads run passes that share any of them
-# one after the other: the thread that uses a module or a config, by its id.
-_users: dict[int, int] = {}
-_released = threading.Condition()
-
-
-@contextlib.contextmanager
-def evaluation_mode(model: nn.Module) -> Generator[None]:
-    """Lock the model for this thread and set evaluation mode; restores the mode of each module.
-
-    Locks its modules and configs, all at once, so that passes cannot wait for each other: models
-    may share a config or submodules, and one may be a submodule of the other.
-    """
-    modules = list(model.modules())
-    parts = {id(part) for part in (*modules, *configs_of(modules))}
-    thread = threading.get_ident()
-    with _released:
-        _ = _released.wait_for(lambda: {_users.get(part, thread) for part in parts} <= {thread})
-        parts.difference_update(_users)  # this thread already uses the others
-        _users.update(dict.fromkeys(parts, thread))
-    training = [module for module in modules if module.training]
-    try:
-        for module in training:
-            module.training = False
-        yield
-    finally:
-        for module in training:
-            module.training = True
-        with _released:
-            for part in parts:
-                del _users[part]
-            _released.notify_all()
-
-
-class SharedContext:
-    """A context that changes the whole process: the first thread enters it, the last leaves it."""
-
-    def __init__(self, enter: Callable[[], contextlib.AbstractContextManager[object]]) -> None:
-        self._enter, self._entered = enter, contextlib.ExitStack()
-        self._lock, self._users = threading.Lock(), 0
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if not self._users:
-                _ = self._entered.enter_context(self._enter())
-            self._users += 1
-
-    def __exit__(self, *_: object) -> None:
-        with self._lock:
-            self._users -= 1
-            if not self._users:
-                self._entered.close()
-
-
-@contextlib.contextmanager
-def explain_failure(what: str, advice: str) -> Generator[None]:
-    """Raise InputError for the errors that PyTorch and models raise for wrong input.
-
-    Other errors, and those about memory, are raised unchanged.
-    """
-    try:
-        yield
-    except AttnflowError:
-        raise
-    except (AttributeError, IndexError, RuntimeError, TypeError, ValueError) as reason:
-        if "memory" in str(reason):
-            raise
-        raise InputError(
-            f"{what}: {type(reason).__name__}: {' '.join(str(reason).split()).rstrip('.')}; "
-            f"{advice} for the traceback"
-        ) from reason
-
-
-def force_eager() -> contextlib.AbstractContextManager[None]:
-    """Return a context in which compiled code runs eagerly, since it calls no hooks."""
-    if "torch._dynamo" not in sys.modules:  # nothing is compiled, and importing it takes seconds
-        return contextlib.nullcontext()
-    return _EAGER
-
-
-def _eager_stance() -> contextlib.AbstractContextManager[object]:
-    import torch
-
-    return torch.compiler.set_stance("force_eager")
-
-
-_EAGER = SharedContext(_eager_stance)

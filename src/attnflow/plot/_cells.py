@@ -1,4 +1,4 @@
-"""Matrices of coloured cells with a colour bar, which `heatmap` and `matrix` share; colour bars."""
+"""Matrices of coloured cells, which `heatmap` and `matrix` share, and colour bars."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""With which switches on a page opens: as its Explanation was made, else by its content."""
+"""Which switches are on when a page opens: as its Explanation was made, else by its content."""
 
 from attnflow._internal import checks
 from attnflow._internal.sinks import Sinks, sinks_to_remove

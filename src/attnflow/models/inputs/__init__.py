@@ -14,11 +14,10 @@ from attnflow.models._model import (
     is_decoder,
     is_pretrained,
     layer_count,
-    model_and_tokenizer,
-    takes_pipeline,
     token_limit,
     weight_count,
 )
+from attnflow.models._pipeline import model_and_tokenizer, takes_pipeline
 from attnflow.models.inputs._generate import Generate
 from attnflow.models.inputs._inputs import (
     Inputs,

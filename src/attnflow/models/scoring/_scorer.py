@@ -171,7 +171,8 @@ class Scorer:
                 "independent; use score='probability' or score='logit'"
             )
         one = count == 1 and not independent
-        if self.score != "logit" and (one or _problem_type(self.model) == "regression"):
+        linear = self.score == "logit" or (self.score == "logit_difference" and count > 1)
+        if not linear and (one or _problem_type(self.model) == "regression"):
             raise InputError(
                 f"{name} is a regression model with {count} outputs, which have no probabilities; "
                 "attnflow.importance.blank_out and the other functions there explain an output as "

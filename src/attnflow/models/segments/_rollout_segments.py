@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack, ov
 
 from attnflow._internal import checks
 from attnflow.errors import InputError
-from attnflow.models._model import model_and_tokenizer, takes_pipeline
+from attnflow.models._pipeline import model_and_tokenizer, takes_pipeline
 from attnflow.models.capture import capture_attention
 from attnflow.models.inputs import ModelInput, Several, Single, prepare
 from attnflow.models.segments._accumulate import RolloutAccumulator
