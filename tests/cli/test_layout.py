@@ -57,7 +57,10 @@ def test_commands_take_the_layout_of_a_model_of_an_unknown_family(
         ("[]", r"expected a JSON object with attention, output, norm, norm_first, .*, got \[\]"),
         ('{"attention": "attn"}', "of which attention, norm, output are required, got"),
         ('{"attention": "a", "output": "b", "norm": "c", "bias": "d"}', "expected a JSON object"),
-        ('{"attention": "a", "output": "b", "norm": 3}', "norm: expected the name of a part of"),
+        (
+            '{"attention": "a", "output": "b", "norm": 3}',
+            "norm must be the name of a module inside a block",
+        ),
     ],
 )
 def test_a_file_that_describes_no_layout_is_an_error_before_any_work(
