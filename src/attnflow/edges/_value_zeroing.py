@@ -22,6 +22,7 @@ from attnflow.models.capture import (
     force_eager,
     hook_modules,
     hook_transformers,
+    not_finite,
 )
 from attnflow.models.inputs import (
     Inputs,
@@ -160,6 +161,8 @@ def _changes(model: nn.Module, block: _Kept, layout: BlockLayout) -> NDArray[np.
             changed = torch.nn.functional.normalize(output.double(), dim=-1)
             # |a − b|² / 2 is 1 − cos of unit vectors, without the rounding of the difference.
             found[:, keys] = ((changed - whole).square().sum(dim=-1) / 2).T
+    if not bool(found.isfinite().all()):
+        raise not_finite(model)
     # Exactly zero where a value is not used, whatever rounding changed.
     return (found * block.sees).cpu().numpy()
 
