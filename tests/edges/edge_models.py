@@ -68,7 +68,8 @@ CAUSAL: dict[str, Callable[[], Any]] = {
     "llama": lambda: hf.LlamaForCausalLM(hf.LlamaConfig(**_DECODER, attention_bias=True)),
     "mistral": lambda: hf.MistralForCausalLM(hf.MistralConfig(**_DECODER, sliding_window=6)),
     "qwen2": lambda: hf.Qwen2ForCausalLM(hf.Qwen2Config(**_DECODER)),
-    "qwen3": lambda: hf.Qwen3ForCausalLM(hf.Qwen3Config(**_DECODER)),
+    # All heads together are wider than the model, as in the published ones.
+    "qwen3": lambda: hf.Qwen3ForCausalLM(hf.Qwen3Config(**_DECODER | {"head_dim": 6})),
     "smollm3": _smollm3,
 }
 IMAGES: dict[str, Callable[[], Any]] = {

@@ -175,14 +175,14 @@ def layers_of(model: Any, parts: Parts, inputs: dict[str, torch.Tensor]) -> list
         for (block, x, out), (A,) in zip(calls, attentions, strict=True):
             value, output = (block.get_submodule(name) for name in (parts.value, parts.output))
             read = block.get_submodule(parts.before)(x) if parts.before else x
-            heads, width = len(A), len(read[0]) // len(A)
+            scale = block.get_parameter(parts.scale) if parts.scale else torch.tensor(1.0)
+            W = scale * (output.weight if type(output).__name__ == "Conv1D" else output.weight.T)
+            heads, width = len(A), len(W) // len(A)
             values = value(read)
             if type(value).__name__ == "Conv1D":
                 values = values[:, -x.shape[1] :]
             values = values.unflatten(-1, (-1, width))
             values = values.repeat_interleave(heads // values.shape[1], dim=1)
-            scale = block.get_parameter(parts.scale) if parts.scale else torch.tensor(1.0)
-            W = scale * (output.weight if type(output).__name__ == "Conv1D" else output.weight.T)
             b = scale * (torch.zeros(W.shape[1]) if output.bias is None else output.bias)
             norm: Any = block.get_submodule(parts.after) if parts.after else None
             parts_of_sum = array(A), array(values), array(W.unflatten(0, (heads, width))), array(b)

@@ -1,5 +1,6 @@
 """`effective_heads` is effective attention of each head, as an `Attention`."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from own_models import NORM_FIRST, OwnModel
 from small_tokenizers import tokenizer_for
 
 import attnflow as af
-from attnflow import edges
+from attnflow import edges, view
 from close_results import assert_close
 
 effective_heads: Any = edges.effective_heads
@@ -21,13 +22,36 @@ def test_each_head_is_the_positive_part_of_the_literal_decomposition(family: str
     found = one(effective_heads, family)
     layers = reference.layers_of(family)
     assert (found.n_layers, found.n_heads) == (len(layers), len(layers[0].A)) == (3, 4)
-    for mine, layer in zip(found.weights, layers, strict=True):
-        for head, expected in zip(mine, reference.effective(layer), strict=True):
+    literal = [reference.effective(layer) for layer in layers]
+    for mine, heads in zip(found.weights, literal, strict=True):
+        for head, expected in zip(mine, heads, strict=True):
             shares = reference.rows_to_one(np.maximum(expected, 0))
             np.testing.assert_allclose(head, shares, rtol=0, atol=1e-5)
+    every = np.array(literal)
+    clipped = -every[every < 0].sum() / np.abs(every).sum()
+    assert found.settings["clipped"] == pytest.approx(clipped, abs=1e-6)
+    assert clipped > 0.001
+    assert found.settings["edges"] == "effective"
+    assert found.settings["equals_attention"] is False
     assert found.causal is (family in CAUSAL)
     expected = one(attention, family)
     assert (found.tokens, found.origin) == (expected.tokens, expected.origin)
+
+
+def test_it_says_where_it_equals_attention():
+    inputs = {name: ids[:, :4] for name, ids in inputs_for("bert").items()}
+    [found] = effective_heads(model_of("bert"), None, inputs)
+    assert found.settings["equals_attention"] is True
+
+
+def test_how_it_was_made_is_in_files_graphs_scores_and_pages(tmp_path: Path):
+    found = one(effective_heads, "bert")
+    found.save(tmp_path / "heads.npz")
+    assert af.Attention.load(tmp_path / "heads.npz") == found
+    for settings in (found.graph().settings, af.raw(found, head=1).settings):
+        assert settings["clipped"] == found.settings["clipped"]
+        assert settings["edges"] == "effective"
+    assert view.page_data(found)["edges"] == "effective"
 
 
 def test_methods_take_one_head_and_other_fusions():
@@ -48,6 +72,7 @@ def test_one_text_gives_one_result_and_a_list_a_list():
 def test_a_layout_names_the_value_projection():
     ids = inputs_for("bert")["input_ids"]
     [found] = effective_heads(OwnModel().eval(), None, ids, layout=NORM_FIRST)
+    assert edges.BlockLayout(**found.settings["layout"]) == NORM_FIRST
     assert (found.n_layers, found.n_heads) == (3, 4)
 
 

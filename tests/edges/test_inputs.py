@@ -11,6 +11,7 @@ from small_models import small_model
 from small_tokenizers import metaspace, tokenizer_for
 
 import attnflow as af
+from attnflow import edges
 from close_results import assert_close
 
 TEXT = "the old cat sat on the mat"
@@ -108,15 +109,33 @@ def test_a_residual_out_of_range_is_an_error(method: str, residual: Any):
 
 
 @pytest.mark.parametrize("family", ["bert", "gpt2", "mpnet"])
-@pytest.mark.parametrize("method", ["attention", "effective", "norms", "alti", "gradient"])
-def test_a_model_with_nan_is_an_error_that_says_so(method: str, family: str):
+@pytest.mark.parametrize("method", edges.EDGES)
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("value.weight", "c_attn.weight", "attn.v.weight"),
+        (".1.output.dense.weight", "mlp.c_proj.weight"),  # of the feed-forward part
+    ],
+    ids=["values", "feed-forward"],
+)
+def test_a_model_with_nan_is_an_error_that_says_so(
+    method: str, family: str, names: tuple[str, ...]
+):
     model = new_model(family)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
-            if ".1." in name and name.endswith(("value.weight", "c_attn.weight", "attn.v.weight")):
+            if ".1." in name and name.endswith(names):
                 _ = parameter.fill_(np.nan)
     with pytest.raises(af.UnsupportedModelError, match="NaN or infinite"):
         _ = METHODS[method](model, None, inputs_for(family))
+
+
+def test_an_output_with_nan_is_an_error_that_says_so():
+    model = new_model("bert")
+    with torch.no_grad():
+        _ = model.bert.encoder.layer[2].output.dense.weight.fill_(np.nan)
+    with pytest.raises(af.UnsupportedModelError, match="NaN or infinite"):
+        _ = METHODS["value_zeroing"](model, None, inputs_for("bert"))
 
 
 def test_times_attention_is_a_bool():

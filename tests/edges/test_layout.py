@@ -5,6 +5,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any, cast
 
+import literal
 import numpy as np
 import pytest
 import reference
@@ -15,6 +16,7 @@ from edge_models import (
     METHODS,
     alti,
     effective,
+    hf,
     inputs_for,
     model_of,
     new_model,
@@ -131,6 +133,36 @@ def test_value_zeroing_of_a_model_of_ones_own_is_that_of_runs_without_a_value(in
             changes[i, j] = 1 - a @ b / np.linalg.norm(a) / np.linalg.norm(b)
     [found] = value_zeroing(model, None, IDS, layout=NORM_FIRST)
     np.testing.assert_allclose(found.layers[1], reference.rows_to_one(changes), rtol=0, atol=1e-6)
+
+
+def test_opt_works_with_a_layout_though_its_norm_has_no_batch_axis():
+    small = {"hidden_size": 16, "num_hidden_layers": 3, "num_attention_heads": 4, "ffn_dim": 24}
+    small |= {"vocab_size": 400, "max_position_embeddings": 64, "word_embed_proj_dim": 16}
+    model, inputs = randomized(hf.OPTForCausalLM(hf.OPTConfig(**small))), inputs_for("gpt2")
+    norm = "final_layer_norm"
+    layout = BlockLayout("self_attn", "self_attn.out_proj", norm, norm_first=True, final_norm=norm)
+    results = [METHODS[name](model, None, inputs, layout=layout) for name in OF_BLOCKS]
+    [contributions] = results[OF_BLOCKS.index("logit_contributions")]
+    with torch.no_grad():
+        logit = float(model(**inputs).logits[0, -1].max())
+    rest = sum(contributions.settings["feed_forward"]) + contributions.settings["bias"]
+    assert contributions.values.sum() + rest == pytest.approx(logit, abs=1e-6)
+    parts = literal.Parts(
+        "OPTDecoderLayer", "self_attn.v_proj", "self_attn.out_proj", before="self_attn_layer_norm"
+    )
+    twin = literal.use_own_attention(model)
+    layers = literal.layers_of(twin, parts, inputs)
+    assert len(layers) == 3
+    for number, layer in enumerate(layers):
+        expected = {
+            "norms": literal.norms(layer),
+            "alti": literal.alti(layer)[1],
+            "value_zeroing": literal.value_zeroing(twin, parts, inputs, number, layer),
+        }
+        for name, mine in zip(OF_BLOCKS, results, strict=True):
+            if name in expected:
+                layer_of_it = mine[0].layers[number]
+                np.testing.assert_allclose(layer_of_it, expected[name], rtol=0, atol=1e-6)
 
 
 def test_contributions_to_the_logit_of_a_model_of_ones_own_sum_to_it():

@@ -82,8 +82,8 @@ class _Recorder(Generic[T]):
             return
         if getattr(self._running, name) is not None:
             raise self._mismatch(f"more than one {name.replace('_', ' ')} was seen in it")
-        # A copy of the first example, since a model may overwrite its tensors.
-        setattr(self._running, name, wide(tensor)[0].clone())
+        # A copy, since a model may overwrite it; of one example, whose axis OPT leaves out.
+        setattr(self._running, name, wide(tensor).flatten(0, -2).clone())
 
     def attention(self, call: Call) -> None:
         """Store the weights of an attention: of the block that runs, or of the next without."""

@@ -36,14 +36,14 @@ def inconsistency(
     """
     import torch
 
-    first = block.norm is None
-    if bool(torch.equal(attended, block.residual)) is first:
-        found = "the input of the block" if first else "not the input of the block"
-        return f"norm_first={first}, and the input of its attention is {found}"
     taken = torch.einsum("hjd,hdw->jw", block.weights @ block.values, block.projection) + block.bias
     error = (taken + block.residual - block.total).abs()
     if not bool(torch.isfinite(error).all()):
         raise not_finite(model)
+    first = block.norm is None
+    if bool(torch.equal(attended, block.residual)) is first:
+        found = "the input of the block" if first else "not the input of the block"
+        return f"norm_first={first}, and the input of its attention is {found}"
     # Against what attention adds: the residual stream of large models is much larger.
     size = taken.abs().amax(dim=-1, keepdim=True)
     if bool((error > tolerance.result * size + tolerance.terms * block.total.abs()).any()):

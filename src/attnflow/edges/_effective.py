@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnflow._internal import checks
-from attnflow.edges._effective_weights import capture_effective
+from attnflow.edges._effective_weights import SAME, capture_effective
 from attnflow.edges._graph import RoleMatrix, clip, graph_of_roles, normalize
 from attnflow.edges._inputs import BlockSettings, one_or_all
 from attnflow.edges._layout import BlockLayout, layout_settings
@@ -19,11 +19,6 @@ from attnflow.types import AttentionGraph
 if TYPE_CHECKING:
     from torch import Tensor, nn
     from transformers import Pipeline
-
-
-# Largest difference of effective attention from attention that is called none. Chosen: rounding in
-# float32 is 1e-7.
-_SAME = 1e-6
 
 
 class _HeadMean(NamedTuple):
@@ -110,7 +105,7 @@ def effective(
 
     def compute(model: nn.Module, inputs: Inputs) -> AttentionGraph:
         found = capture_effective(model, inputs, layout, _means)
-        equal = all(np.abs(item.effective - item.attention).max() < _SAME for item in found)
+        equal = all(np.abs(item.effective - item.attention).max() < SAME for item in found)
         matrices, clipped = clip([item.effective for item in found])
         rows = [
             RoleMatrix(item.role, normalize(m)) for item, m in zip(found, matrices, strict=True)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Unpack, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from attnflow.edges._effective_weights import capture_effective
-from attnflow.edges._graph import clip, is_causal, normalize
+from attnflow.edges._effective_weights import SAME, capture_effective
+from attnflow.edges._graph import is_causal, normalize
 from attnflow.edges._inputs import BlockSettings, one_or_all
-from attnflow.edges._layout import BlockLayout
+from attnflow.edges._layout import BlockLayout, layout_settings
 from attnflow.errors import UnsupportedModelError
 from attnflow.models.capture import Role, Sizes
 from attnflow.models.inputs import Inputs, ModelInput, Several, Single, name_example, takes_pipeline
@@ -19,6 +19,16 @@ from attnflow.types import Attention
 if TYPE_CHECKING:
     from torch import Tensor, nn
     from transformers import Pipeline
+
+
+class _Heads(NamedTuple):
+    """The positive part of the weights of each head of one call, and what was taken from it."""
+
+    role: Role
+    weights: NDArray[np.float32]  # (head, query, key), rows to one
+    negative: float  # the absolute sum of the negative entries
+    total: float  # that of all
+    difference: float  # the largest from attention
 
 
 @overload
@@ -62,8 +72,8 @@ def effective_heads(
     The negative entries of each head are set to zero, and its rows are renormalized; a row without
     positive entries becomes attention of the position to itself. `effective` does so after the mean
     over heads, so that its graph is another one than `effective_heads(…).graph()` unless no head
-    has negative entries. An `Attention` has no settings and does not record how much was clipped.
-    Takes the time of `effective`.
+    has negative entries. The settings record `clipped` and `equals_attention` as those of
+    `effective` do, over all heads. Takes the time of `effective`.
     Brunner et al. (2020), https://doi.org/10.48550/arXiv.1908.04211
 
     Examples
@@ -79,17 +89,24 @@ def effective_heads(
     """
 
     def compute(model: nn.Module, inputs: Inputs) -> Attention:
-        found = capture_effective(model, inputs, layout, _shares)
-        shapes = {weights.shape for _, weights in found}
-        if any(role == "cross" for role, _ in found) or len(shapes) > 1:
+        found = capture_effective(model, inputs, layout, _positive)
+        shapes = {item.weights.shape for item in found}
+        if any(item.role == "cross" for item in found) or len(shapes) > 1:
             raise UnsupportedModelError(
                 f"{type(model).__name__}: expected attention of one sequence, got several. Use "
                 "attnflow.edges.effective for an encoder-decoder, or pass one part of the model"
             )
-        layers = [weights for _, weights in found]
+        layers = [item.weights for item in found]
         (tokens,), origin = name_example(model, inputs, 0, layers[0].shape[-1:])
         causal = is_causal(head for layer in layers for head in layer)
-        return Attention(layers, tokens, causal=causal, origin=origin)
+        total = sum(item.total for item in found)
+        settings = {
+            "edges": "effective",
+            "clipped": sum(item.negative for item in found) / total if total else 0.0,
+            "equals_attention": all(item.difference < SAME for item in found),
+            **layout_settings(layout),
+        }
+        return Attention(layers, tokens, causal=causal, origin=origin, settings=settings)
 
     return one_or_all(
         compute, model, tokenizer, text,
@@ -102,7 +119,8 @@ def _memory(sizes: Sizes) -> float:
     return sizes.returned + 10 * sizes.weights + 8 * sizes.heads * sizes.pairs
 
 
-def _shares(role: Role, _attention: Tensor, effective: Tensor) -> tuple[Role, NDArray[np.float32]]:
-    """Return the positive part of the weights of each head (head, query, key), rows to one."""
-    positive, _ = clip(effective.cpu().numpy())
-    return role, np.stack([normalize(head) for head in positive], dtype=np.float32)
+def _positive(role: Role, attention: Tensor, effective: Tensor) -> _Heads:
+    weights = effective.cpu().numpy()
+    shares = np.stack([normalize(head) for head in np.maximum(weights, 0)], dtype=np.float32)
+    sums = float(np.maximum(-weights, 0).sum()), float(np.abs(weights).sum())
+    return _Heads(role, shares, *sums, float((effective - attention).abs().max()))

@@ -22,6 +22,7 @@ from attnflow.models.capture import (
     force_eager,
     hook_modules,
     hook_transformers,
+    not_finite,
 )
 from attnflow.models.inputs import (
     Inputs,
@@ -160,18 +161,25 @@ def _changes(model: nn.Module, block: _Kept, layout: BlockLayout) -> NDArray[np.
             changed = torch.nn.functional.normalize(output.double(), dim=-1)
             # |a − b|² / 2 is 1 − cos of unit vectors, without the rounding of the difference.
             found[:, keys] = ((changed - whole).square().sum(dim=-1) / 2).T
+    if not bool(found.isfinite().all()):
+        raise not_finite(model)
     # Exactly zero where a value is not used, whatever rounding changed.
     return (found * block.sees).cpu().numpy()
 
 
 def _copies(execution: Execution, count: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return the arguments of a block with `count` copies of its hidden states."""
+    """Return the arguments of a block with `count` copies of its hidden states.
+
+    The cache of a model that keeps one, which has the keys and values of the pass, is left out.
+    """
     hidden = first_tensor(execution.args, execution.kwargs)
     copies = execution.hidden.repeat(count, 1, 1)
-    args = tuple(copies if value is hidden else value for value in execution.args)
-    return args, {
-        name: copies if value is hidden else value for name, value in execution.kwargs.items()
-    }
+
+    def replaced(value: Any) -> Any:
+        return copies if value is hidden else None if hasattr(value, "get_seq_length") else value
+
+    kwargs = {name: replaced(value) for name, value in execution.kwargs.items()}
+    return tuple(map(replaced, execution.args)), kwargs
 
 
 @contextlib.contextmanager

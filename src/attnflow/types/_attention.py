@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from attnflow._internal import checks
 from attnflow._internal.html_table import count_and_names, html_table
+from attnflow._internal.settings import Settings, freeze_settings
 from attnflow._internal.sinks import Sink, describe_sinks, sinks_of
 from attnflow.errors import InputError
 from attnflow.types._fusion import Fusion, edge_settings
@@ -48,6 +49,9 @@ class Attention(StoredRecord):
         and no single head.
     origin
         Text or image that the positions come from, if known.
+    settings
+        How the weights were made, if they are not what a model computes; a graph of them has these
+        in its settings.
 
     Notes
     -----
@@ -68,9 +72,10 @@ class Attention(StoredRecord):
     causal: bool
     averaged: bool
     origin: Origin | None
+    settings: Settings
 
     _REQUIRED = ("weights",)
-    _OPTIONAL = ("tokens", "causal", "averaged", "origin")
+    _OPTIONAL = ("tokens", "causal", "averaged", "origin", "settings")
 
     def __init__(
         self,
@@ -80,6 +85,7 @@ class Attention(StoredRecord):
         causal: bool = False,
         averaged: bool = False,
         origin: Origin | None = None,
+        settings: Settings | None = None,
     ) -> None:
         causal, averaged = checks.as_bool(causal, "causal"), checks.as_bool(averaged, "averaged")
         array = checked_weights(weights, "weights")
@@ -93,6 +99,7 @@ class Attention(StoredRecord):
             causal=causal,
             averaged=averaged,
             origin=check_origin(origin, array.shape[-1]),
+            settings=freeze_settings(settings),
         )
 
     @property
@@ -188,7 +195,12 @@ class Attention(StoredRecord):
             fused,
             self.tokens,
             tops=tops,
-            settings={**settings.settings, "head": head, "causal": self.causal},
+            settings={
+                **self.settings,
+                **settings.settings,
+                "head": head,
+                "causal": self.causal,
+            },
             origin=self.origin,
         )
 

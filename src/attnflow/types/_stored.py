@@ -28,8 +28,8 @@ class StoredRecord(Record):
     """Record that `save` writes to a file, one array or string for each field.
 
     `settings` and `origin` are JSON. A tuple of arrays such as `layers` is stored as `layer_1`,
-    `layer_2`, …. A field that is None is left out, and so are `averaged` and `flat` if all is
-    False.
+    `layer_2`, …. A field that is None is left out, and so are settings if there are none, and
+    `averaged` and `flat` if all is False.
     """
 
     __slots__ = ()
@@ -43,6 +43,8 @@ class StoredRecord(Record):
         stored: dict[str, storage.Stored] = {}
         for name, value in self._fields().items():
             if value is None or (name in ("averaged", "flat") and not np.any(value)):
+                continue
+            if name == "settings" and not value:
                 continue
             if f"{name[:-1]}_*" in self._OPTIONAL:
                 stored |= {f"{name[:-1]}_{i}": array for i, array in enumerate(value, start=1)}

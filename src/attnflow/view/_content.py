@@ -115,7 +115,7 @@ def _content_of(x: object) -> Content:
             x.causal,
             x.origin,
             attention=x,
-            edges="attention",
+            edges=_edges_name(x.settings) or "attention",
             weights=x,
             sinks=x.sinks,
         )
