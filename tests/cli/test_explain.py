@@ -201,6 +201,9 @@ def test_sinks_are_taken_out_and_can_be_put_back(run: Run, monkeypatch: pytest.M
     assert kept.stdout.splitlines()[1] == "Layer 6, from 0 [CLS]"
     assert note in kept.stderr
     assert "; --sinks remove takes it out" in kept.stderr
+    other = run("explain", TEXT, "--edges", "norms").stderr
+    assert note in other
+    assert "; --sinks takes it out of attention only, not of edges norms" in other
     wrong = run("explain", TEXT, "--receptive-field")
     assert (wrong.exit_code, "is only for causal attention" in wrong.stderr) == (1, True)
 

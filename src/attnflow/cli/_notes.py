@@ -41,6 +41,11 @@ def print_removed_sinks_note(explanation: Explanation) -> None:
     if not without:
         if explanation.edges == "attention":
             print_sinks_note(attention, remedy="--sinks remove")
+        elif attention.sinks:
+            print_note(
+                f"{describe_sinks(attention.sinks, attention.tokens)}; --sinks takes it out of "
+                f"attention only, not of edges {explanation.edges}"
+            )
         return
     it, puts = ("it", "puts it") if len(without) == 1 else ("them", "puts them")
     print_note(
