@@ -6,7 +6,7 @@ from typing import Any, cast
 import typer
 
 from attnflow._internal.display import percent, printable
-from attnflow._internal.sinks import describe_sinks
+from attnflow._internal.sinks import describe_sinks, sinks_to_remove
 from attnflow.evaluate import Explanation
 from attnflow.types import Attention, AttentionGraph, EncoderDecoderAttention
 
@@ -36,22 +36,20 @@ def print_sinks_note(attention: object, *, remedy: str = COMPUTE_WITHOUT) -> Non
 
 
 def print_removed_sinks_note(explanation: Explanation) -> None:
-    """Print one line about the sinks of an explanation: taken out, or how to take them out."""
+    """Print one line about the sinks of an explanation: taken out, or why they are not."""
     attention, without = explanation.attention, explanation.without
-    if not without:
-        if explanation.edges == "attention":
-            print_sinks_note(attention, remedy="--sinks remove")
-        elif attention.sinks:
-            print_note(
-                f"{describe_sinks(attention.sinks, attention.tokens)}; --sinks takes it out of "
-                f"attention only, not of edges {explanation.edges}"
-            )
+    if not (sinks := attention.sinks):
         return
-    it, puts = ("it", "puts it") if len(without) == 1 else ("them", "puts them")
-    print_note(
-        f"{describe_sinks(attention.sinks, attention.tokens)}; the scores are without {it}, "
-        f"--sinks keep {puts} back"
-    )
+    it = "it" if len({sink.position for sink in sinks}) == 1 else "them"
+    if without:
+        what = f"the scores are without {it}, --sinks keep puts {it} back"
+    elif explanation.edges != "attention":
+        what = f"--sinks takes {it} out of attention only, not of edges {explanation.edges}"
+    elif sinks_to_remove(sinks, attention.n_tokens):
+        what = f"--sinks remove takes {it} out"
+    else:
+        what = f"the scores keep {it}, as fewer than two other tokens would be left"
+    print_note(f"{describe_sinks(sinks, attention.tokens)}; {what}")
 
 
 def print_unknown_note(explanation: Explanation, unknown: Mapping[int, str]) -> None:
