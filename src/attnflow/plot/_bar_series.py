@@ -47,7 +47,8 @@ def series_of(results: Sequence[object], query: int | None, layer: int | None) -
         if not isinstance(one, TokenAttention | Importance):
             raise InputError(
                 f"expected token attention or importance, got {type(one).__name__}. Pass raw(x), "
-                "rollout(x), flow(x) or what attnflow.importance returns"
+                "rollout(x), flow(x) or what attnflow.importance returns; of an explanation e, "
+                "*e.scores.values(), *e.importance.values()"
             )
         first = cast("Result", results[0]).tokens
         if one.tokens != first:
