@@ -20,9 +20,9 @@ from typer.testing import Result
 
 import attnflow as af
 from attnflow import edges, paper
-from attnflow.cli._explanation_table import _bars
+from attnflow.cli._explanation_table import _bars, _prediction
 from attnflow.evaluate import explain
-from attnflow.importance import blank_out, input_gradient
+from attnflow.importance import Prediction, blank_out, input_gradient
 from attnflow.models import attend
 from sink_models import put_in_sinks
 
@@ -201,8 +201,28 @@ def test_sinks_are_taken_out_and_can_be_put_back(run: Run, monkeypatch: pytest.M
     assert kept.stdout.splitlines()[1] == "Layer 6, from 0 [CLS]"
     assert note in kept.stderr
     assert "; --sinks remove takes it out" in kept.stderr
+    other = run("explain", TEXT, "--edges", "norms").stderr
+    assert note in other
+    assert "; --sinks takes it out of attention only, not of edges norms" in other
     wrong = run("explain", TEXT, "--receptive-field")
     assert (wrong.exit_code, "is only for causal attention" in wrong.stderr) == (1, True)
+
+
+def test_sinks_that_would_leave_fewer_than_two_tokens_are_kept_with_a_note(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def two_sinks(*arguments: Any) -> af.Attention:
+        found = cast("af.Attention", attend(*arguments))
+        weights = np.zeros_like(found.weights)
+        weights[0, ..., 1] = weights[1:, ..., 0] = 1.0
+        return dataclasses.replace(found, weights=weights)
+
+    monkeypatch.setattr("attnflow.evaluate._explain._is_small_plain", lambda _: False)
+    monkeypatch.setattr("attnflow.evaluate._explain.attend", two_sinks)
+    shown = run("explain", "key")  # three tokens, with [CLS] and <?>
+    assert shown.stdout.splitlines()[1] == "Layer 6, from 0 [CLS]"
+    assert "; the scores keep them, as fewer than two other tokens would be left" in shown.stderr
+    assert "--sinks" not in shown.stderr
 
 
 def test_the_table_says_what_blank_out_puts_in(run: Run) -> None:
@@ -231,6 +251,23 @@ def test_a_bar_that_is_longer_by_rounding_is_not_cut() -> None:
     one, other = _bars(np.array([0.5 * (1 + 1e-12), 0.5 * (1 + 1e-3)]), 6, 0.5, "blue")
     assert ">" not in one
     assert ">" in other
+
+
+def test_scores_that_would_be_printed_as_zero_are_in_scientific_notation() -> None:
+    small = _bars(np.array([1.0, 4e-5, np.nan]), 0, 4e-5, "blue")
+    assert small == ["1.0e+00", "4.0e-05", "-"]
+    assert _bars(np.array([0.25, 4e-5, 0.0]), 0, 0.25, "blue") == ["0.250", "0.000", "0.000"]
+
+
+def test_of_many_answers_the_most_probable_are_printed() -> None:
+    shipped = paper.load()
+    found = explain(shipped.model, shipped.tokenizer, TEXT)
+    given = {f"class {i}": i / 1000 for i in range(13)}
+    many = dataclasses.replace(found, prediction=Prediction("class 12", given))
+    line = _prediction(many)[0]
+    assert line.startswith("\x1b[1mclass 12 0.012")
+    listed = line.partition("(")[2].rstrip(")").split(", ")
+    assert listed == [*(f"class {i} 0.{i:03}" for i in range(11, 2, -1)), "3 more"]
 
 
 def test_importance_is_of_the_given_target(run: Run) -> None:

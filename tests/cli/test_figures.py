@@ -95,7 +95,9 @@ def test_figure_4_says_how_scores_were_made_and_takes_the_papers(
     assert "without it, --sinks keep puts it back" in made.stderr
     assert "--no-receptive-field leaves it out" in made.stderr
     drawn = (tmp_path / "figure-4.svg").read_bytes()
+    assert "Mary convinced John of (Mary is an attention sink, corrected for" in made.stdout
     kept = run(*arguments, "--sinks", "keep")
+    assert "is an attention sink" not in kept.stdout
     assert kept.stdout.startswith(f"{text} (corrected for the receptive field): his 0.")
     assert "--sinks" not in kept.stderr
     assert (tmp_path / "figure-4.svg").read_bytes() != drawn

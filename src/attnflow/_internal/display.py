@@ -24,6 +24,18 @@ def format_number(value: float, digits: int = 3) -> str:
     return "undefined" if math.isnan(value) else f"{value:.{digits}f}"
 
 
+def format_scores(values: Sequence[float], largest: float) -> list[str]:
+    """Return scores with three digits, in scientific notation if the `largest` would be 0.000.
+
+    NaN, a token without a score, is a dash.
+
+    >>> format_scores([0.25, math.nan], 0.25), format_scores([0.5, 4e-5, 0.0], 4e-5)
+    (['0.250', '-'], ['5.0e-01', '4.0e-05', '0.0e+00'])
+    """
+    shown = ".1e" if 0 < largest < 0.0005 else ".3f"
+    return ["-" if math.isnan(value) else f"{value:{shown}}" for value in values]
+
+
 def percent(share: float) -> str:
     """Return a share as a percentage, empty if it rounds to zero.
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from attnflow._internal.display import (
     format_number,
+    format_scores,
     position_name,
     position_names,
     printable,
@@ -19,6 +20,7 @@ from attnflow._internal.scale import largest_other
 from attnflow.cli._table import align, text_width
 from attnflow.evaluate import Explanation
 
+_OTHERS = 9  # answers but the predicted one: as many as a language model has
 _BAR = 6  # characters, where there is room; chosen so that five columns fit 80
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _ROUNDING = 1e-6  # of equal scores; chosen: far less than a bar can show
@@ -41,8 +43,11 @@ def _prediction(explanation: Explanation) -> list[str]:
     label, given = explanation.prediction.label, explanation.prediction.probabilities
     importance = explanation.importance["blank_out"].settings
     names = explanation.answer_names
-    probabilities = {name: f"{names[name]} {format_number(p)}" for name, p in given.items()}
-    best = typer.style(probabilities.pop(label), bold=True)
+    best = typer.style(f"{names[label]} {format_number(given[label])}", bold=True)
+    others = sorted((name for name in given if name != label), key=given.__getitem__, reverse=True)
+    listed = [f"{names[name]} {format_number(given[name])}" for name in others[:_OTHERS]]
+    if more := len(others) - len(listed):
+        listed.append(f"{more:,} more")
     about = f"; importance is for {target}" if (target := explanation.importance_for) else ""
     by = position_name(explanation.query, token_names(explanation.tokens))
     edges = "" if explanation.edges == "attention" else f", edges {explanation.edges}"
@@ -54,7 +59,7 @@ def _prediction(explanation: Explanation) -> list[str]:
     left_out += ", corrected for the receptive field" if explanation.receptive_field else ""
     blank = importance["replaced_by"]
     return [
-        f"{best}   ({', '.join(probabilities.values())})",
+        f"{best}   ({', '.join(listed)})",
         f"Layer {explanation.layer}, from {by}{edges}{left_out}{about}",
         "Blank-out sets the attention mask of each token to 0"
         if importance["replace"] == "attention_mask"
@@ -97,16 +102,18 @@ def _bars(values: NDArray[np.float64], length: int, top: float, colour: str) -> 
     The longest is `top`; the bar of a larger number ends in an arrow. NaN is a dash.
     """
     cells: list[str] = []
-    for value, cut in zip(values.tolist(), _exceeds(values, top).tolist(), strict=True):
+    numbers: list[float] = values.tolist()
+    shown = format_scores(numbers, top)
+    for value, number, cut in zip(numbers, shown, _exceeds(values, top).tolist(), strict=True):
         if math.isnan(value):
-            cells.append("-")
+            cells.append(number)
             continue
         share = min(1.0, value / max(top, np.finfo(float).tiny))
         full, eighths = divmod(round(share * length * 8), 8)
         bar = "█" * full + _EIGHTHS[eighths].strip()
         bar = bar[:-1] + _CUT if cut and length else bar
-        cell = f"{format_number(value)} {typer.style(bar, fg=colour) if bar else ''}"
-        cells.append((cell + " " * (length - len(bar))) if length else format_number(value))
+        cell = f"{number} {typer.style(bar, fg=colour) if bar else ''}"
+        cells.append((cell + " " * (length - len(bar))) if length else number)
     return cells
 
 

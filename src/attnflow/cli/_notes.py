@@ -6,7 +6,7 @@ from typing import Any, cast
 import typer
 
 from attnflow._internal.display import percent, printable
-from attnflow._internal.sinks import describe_sinks
+from attnflow._internal.sinks import describe_sinks, sinks_to_remove
 from attnflow.evaluate import Explanation
 from attnflow.types import Attention, AttentionGraph, EncoderDecoderAttention
 
@@ -36,13 +36,23 @@ def print_sinks_note(attention: object, *, remedy: str = COMPUTE_WITHOUT) -> Non
 
 
 def print_removed_sinks_note(explanation: Explanation) -> None:
-    """Print one line about the sinks of an explanation: taken out, or how to take them out."""
+    """Print one line about the sinks of an explanation: taken out, or why they are not."""
     attention, without = explanation.attention, explanation.without
-    if not without:
-        if explanation.edges == "attention":
-            print_sinks_note(attention, remedy="--sinks remove")
+    if not (sinks := attention.sinks):
         return
-    print_without_note(describe_sinks(attention.sinks, attention.tokens), len(without))
+    described = describe_sinks(sinks, attention.tokens)
+    it = "it" if len({sink.position for sink in sinks}) == 1 else "them"
+    if without:
+        print_without_note(described, len(without))
+    elif explanation.edges != "attention":
+        edges = explanation.edges
+        print_note(f"{described}; --sinks takes {it} out of attention only, not of edges {edges}")
+    elif sinks_to_remove(sinks, attention.n_tokens):
+        print_note(f"{described}; --sinks remove takes {it} out")
+    else:
+        print_note(
+            f"{described}; the scores keep {it}, as fewer than two other tokens would be left"
+        )
 
 
 def print_without_note(sinks: str, count: int) -> None:

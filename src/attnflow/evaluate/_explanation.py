@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from attnflow._internal.columns import Columns, as_frame, nan_to_none, write_csv
 from attnflow._internal.display import (
     format_number,
+    format_scores,
     label_names,
     percent,
     position_names,
@@ -210,11 +211,8 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         columns = self.columns()
-        values = [*columns.values()]
-        rows = [
-            [token, *("-" if np.isnan(x[place]) else format_number(x[place]) for x in values)]
-            for place, token in enumerate(token_names(self.tokens))
-        ]
+        shown = [format_scores(x.tolist(), np.nanmax(x)) for x in columns.values()]
+        rows = [[*row] for row in zip(token_names(self.tokens), *shown, strict=True)]
         edges = "" if self.edges == "attention" else f", edges {self.edges}"
         answer, p = self.prediction.label, self.prediction.probabilities
         caption = f"{self.answer_names[answer]} {format_number(p[answer])}, layer {self.layer}, "

@@ -253,10 +253,16 @@ def label_integers(ax: Axes, numbers: Sequence[int]) -> None:
 
 
 def note_below(ax: Axes, lines: Sequence[str]) -> None:
-    """Write lines in small grey letters below the axes, below what is written there already."""
+    """Write lines in small grey letters below the axes and their label."""
     text, how = names.drawable(lines, _NOTE_LENGTH)
-    shown = "\n".join([*filter(None, [ax.get_xlabel()]), *text])
-    _ = ax.set_xlabel(shown, loc="left", fontsize=font_size("x-small"), color=GREY, **how)
+    how |= {"fontsize": font_size("x-small"), "color": GREY}
+    if not ax.get_xlabel():
+        _ = ax.set_xlabel("\n".join(text), loc="left", **how)
+        return
+    below: Any = {"xy": (0.0, 0.0), "xytext": (0.0, -2.0), "textcoords": "offset points"}
+    # Left as the axes, and lower than the label.
+    below |= {"xycoords": ("axes fraction", ax.xaxis.label), "va": "top", "annotation_clip": False}
+    _ = ax.annotate("\n".join(text), **below, **how)
 
 
 def set_title(ax: Axes, title: str) -> None:

@@ -47,7 +47,8 @@ def series_of(results: Sequence[object], query: int | None, layer: int | None) -
         if not isinstance(one, TokenAttention | Importance):
             raise InputError(
                 f"expected token attention or importance, got {type(one).__name__}. Pass raw(x), "
-                "rollout(x), flow(x) or what attnflow.importance returns"
+                "rollout(x), flow(x) or what attnflow.importance returns; of an explanation e, "
+                "*e.scores.values(), *e.importance.values()"
             )
         first = cast("Result", results[0]).tokens
         if one.tokens != first:
@@ -81,19 +82,20 @@ def _of_scores(one: TokenAttention, query: int | None, layer: int | None) -> Ser
         label=label,
         unit=score_label(one),
         of=f"layer {chosen}, from {query_name(one, position)}",
-        removed=_removed(one, position),
+        removed=_removed(one, position, scores),
         notes=score_notes(one),
     )
 
 
-def _removed(one: TokenAttention, query: int) -> NDArray[np.bool_]:
+def _removed(one: TokenAttention, query: int, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Return which tokens have no score, because they were taken out; none of words.
 
-    The query keeps its residual connection, also if it is taken out.
+    In rollout and flow the query keeps its residual connection, also if it is taken out; in raw
+    attention it has none.
     """
     places = np.arange(len(one.tokens))
     known = bool(position_tokens(one)) and "words" not in one.settings
-    return np.isin(places, taken_out(one)) & (places != query) & known
+    return np.isin(places, taken_out(one)) & ((places != query) | (scores == 0)) & known
 
 
 def _of_importance(one: Importance) -> Series:

@@ -50,7 +50,7 @@ def check_pair(given: tuple[object, ...]) -> None:
         kinds = ", ".join(type(part).__name__ for part in given[:5])
         raise InputError(
             f"expected a tuple of two texts, a sentence pair, got {len(given)} values ({kinds}). "
-            "Pass several texts as a list"
+            "Pass several inputs as a list"
         )
 
 

@@ -176,6 +176,7 @@ def figure_4(
 def _described(item: PronounResolution) -> str:
     """Return the input of the model, and how the scores of its words were made."""
     made = [f"without {', '.join(item.without)}"] if item.without else []
+    made += [f"{word} is an attention sink" for word in item.kept_sinks]
     if item.receptive_field:
         made.append("corrected for the receptive field")
     return f"{item.text} ({', '.join(made)})" if made else item.text

@@ -83,6 +83,8 @@ class PronounResolution:
         Words that are taken out of the scores as attention sinks.
     receptive_field
         Whether rollout and flow are corrected for the receptive field.
+    kept_sinks
+        Candidates that are attention sinks, and are not taken out for that reason.
     """
 
     text: str
@@ -94,6 +96,7 @@ class PronounResolution:
     causal: bool
     without: tuple[str, ...] = ()
     receptive_field: bool = False
+    kept_sinks: tuple[str, ...] = ()
 
 
 def resolve(
@@ -163,6 +166,11 @@ def resolve(
         causal=causal,
         without=tuple(dict.fromkeys(words[pieces[token]] for token in removed)),
         receptive_field=corrected,
+        kept_sinks=tuple(
+            word
+            for word, places in candidates.items()
+            if any(pieces[token] in places for token in found)
+        ),
     )
 
 
