@@ -17,12 +17,13 @@ const NUMBERS = { column: 34, row: 18 };
  * @property {Set<number>} skipped columns that do not count for the color scale
  * @property {string} missing what a row without scores says
  * @property {NodeRef | null} hover
+ * @property {number | null} written the token that the selected position wrote
  * @property {Importance[]} importance
  */
 
 /** Return the scene and its color scale.
  * @type {(layout: Layout, content: HeatmapContent) => Scale & { scene: Scene }} */
-export function heatmapScene(layout, { method, rows, selected, skipped, missing, hover, importance }) {
+export function heatmapScene(layout, { method, rows, selected, skipped, missing, hover, written, importance }) {
   const { left, top, across, bottom, gap, width, height } = layout;
   const { max, exceeds } = robustMax(
     rows.filter((row) => row !== null),
@@ -41,7 +42,7 @@ export function heatmapScene(layout, { method, rows, selected, skipped, missing,
     const x = left + hover.node * column;
     marks.push(box(x, layout.y(hover.layer) - gap / 2, column, gap, "accent", { hollow: 2.5 }));
   }
-  const strong = new Set(hover ? [hover.node] : []);
+  const strong = new Set([hover?.node ?? null, written].filter((node) => node !== null));
   const scores = rows[layout.rows.indexOf(selected)] ?? null;
   marks.push(...tokenLabels(layout, strong, scores), ...importanceMarks(layout, importance));
   return { scene: { width, height, marks, names: stickyNames(layout, selected) }, max, exceeds };
