@@ -33,6 +33,8 @@ const AROUND_LABELS = 6;
 const AROUND_TRACKS = 8;
 /** The radius of a node: limits, and the share of its column. */
 const RADIUS = { min: 0.8, max: 4.5, share: 0.32 };
+/** Width and height of a cell from which it has a number. */
+const NUMBER = { width: 34, height: 18 };
 /** Labels are slanted by 45 degrees. */
 const SLANT = Math.SQRT1_2;
 
@@ -112,6 +114,7 @@ export function panelLayout({ width, rows, size, names, tracks, zoom, cells, gen
   const height = Math.ceil(trackTop + tracks * (TRACK + AROUND_TRACKS) + 2);
   return {
     cells,
+    texts: cells && column >= NUMBER.width && gap >= NUMBER.height,
     rows,
     layerName,
     generated,
