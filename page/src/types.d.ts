@@ -273,6 +273,8 @@ export interface NodeLayout {
   height: number;
   column: number;
   cells: boolean;
+  /** Whether cells have texts on them, and so lighter colors. */
+  texts: boolean;
   x: (layer: number, node: number) => number;
   nodeAt: (x: number, y: number) => NodeRef | null;
 }

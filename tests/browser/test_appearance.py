@@ -338,3 +338,23 @@ def test_the_settings_above_a_table_that_scrolls_are_seen_in_full(view: Any) -> 
     assert table.evaluate("(e) => e.scrollWidth > e.clientWidth")
     box = table.locator("caption").bounding_box()
     assert box["x"] + box["width"] < 390
+
+
+@pytest.mark.parametrize("count", [6, 24])
+def test_cells_are_lighter_only_where_numbers_are_on_them(view: Any, count: int) -> None:
+    """The dark colors of cells are hard to tell apart."""
+    seen = view(
+        random_attention(3, 2, count),
+        state="view=heatmap&methods=rollout",
+        context={"color_scheme": "dark", "viewport": {"width": 700, "height": 900}},
+    )
+    numbered = count == 6
+    text = seen.panel("rollout").locator(".inner svg text", has_text="0.")
+    assert (text.count() > 0) is numbered
+    for svg in (".inner svg", ".legend svg"):
+        opacity = (
+            seen.panel("rollout")
+            .locator(f"{svg} rect:not([fill=none])")
+            .evaluate_all("(all) => all.map((e) => Number(e.getAttribute('fill-opacity') ?? 1))")
+        )
+        assert max(opacity) == pytest.approx(0.5 if numbered else 1)

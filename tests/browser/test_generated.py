@@ -46,6 +46,7 @@ def test_a_click_on_a_generated_token_shows_what_wrote_it(
     seen.settled()
     assert seen.caption().startswith("Layer 3, position 5 Italy, which wrote 6 now ·")
     assert seen.panel("rollout").locator(".token.selected").inner_text() == "Italy"
+    assert "now, from layer 3, Italy" in seen.page.locator(".tooltip").inner_text()
     seen.panel("rollout").locator(".token", has_text="capital").click()
     seen.settled()
     assert seen.caption().startswith("Layer 3, position 3 capital ·")
@@ -58,6 +59,13 @@ def test_so_does_a_click_in_the_graph(view: Any, generated: af.Attention) -> Non
     seen.click("rollout", 0, 6, N)
     assert seen.state() == "query=5"
     assert seen.caption().startswith("Layer 3, position 5 Italy, which wrote 6 now ·")
+    bold = seen.panel("rollout").locator(".inner svg text[font-weight='600']")
+    assert bold.all_text_contents() == ["3", "now"]
+    seen.page.locator("input[value=heatmap]").check(force=True)
+    seen.settled()
+    assert bold.all_text_contents() == ["3", "now"]
+    seen.page.locator("input[value=graph]").check(force=True)
+    seen.settled()
     seen.click("rollout", 0, 1, N)  # not generated: it is pinned
     assert "pin=0.1" in seen.state()
 

@@ -60,11 +60,41 @@ def test_layers_of_an_encoder_decoder_have_names(view: Any) -> None:
     assert seen.caption().startswith("Layer 4 (decoder 1 cross), position 8 y ·")
     seen.hover("rollout", 1, 2, 9)
     assert "encoder 1, c" in seen.page.locator(".tooltip").inner_text()
-    # They stay inside the picture, short ones on a phone.
+    # They stay inside the picture, the bold one of the selected layer too; short ones on a phone.
     narrow = view(both, context={"viewport": {"width": 360, "height": 740}})
-    name = narrow.panel("rollout").locator(".inner svg text", has_text="d1 cross")
-    frame = narrow.panel("rollout").locator(".inner svg").bounding_box()
-    assert name.bounding_box()["x"] >= frame["x"]
+    for page, text in ((seen, "decoder 1 cross"), (narrow, "d1 cross")):
+        name = page.panel("rollout").locator(".inner svg text", has_text=text)
+        frame = page.panel("rollout").locator(".inner svg").bounding_box()
+        assert name.bounding_box()["x"] >= frame["x"]
+
+
+def test_names_that_are_no_text_stay_on_one_line(view: Any) -> None:
+    attention = random_attention(1, 1, 60, tokens=[f"name{at}" for at in range(60)])
+    seen = view(attention, state="view=text", context={"viewport": {"width": 700, "height": 740}})
+    lines = (
+        seen.panel("rollout")
+        .locator(".token")
+        .evaluate_all("(all) => all.map((token) => token.getClientRects().length)")
+    )
+    assert lines == [1] * 60
+
+
+def test_narrow_columns_show_generated_tokens_where_there_is_space(modules: Any) -> None:
+    found = modules.evaluate(
+        """async () => {
+            const { panelLayout } = await import("/draw/layout.js");
+            const { tokenLabels } = await import("/draw/axes.js");
+            const names = [...Array(40).keys()].map((at) => `t${at}`);
+            const layout = panelLayout({
+                width: 300, rows: [0, 1, 2], size: () => 40, names, tracks: 0, zoom: 1,
+                cells: false, generated: 20, layerNames: null,
+            });
+            const scores = Float64Array.from(names, (_, at) => (at < 20 ? 1 : 0));
+            return tokenLabels(layout, new Set(), scores).flatMap(({ text }) => text ?? []);
+        }"""
+    )
+    assert found[0] == "t0"
+    assert len([name for name in found if int(name[1:]) >= 20]) >= 5
 
 
 def test_narrow_columns_show_the_names_of_the_strongest(modules: Any) -> None:
@@ -108,35 +138,70 @@ def test_names_of_columns_do_not_touch(view: Any, shown: str, count: int) -> Non
     assert np.diff(sorted(float(x) for x, _ in found)).min() > float(found[0][1])
 
 
+def _covered(seen: Any) -> tuple[int, float, int]:
+    """Return the number of edges of the cut, the width of the tooltip, how many edges it covers."""
+    return tuple(
+        seen.panel("flow")
+        .locator(".inner svg")
+        .evaluate(
+            """(svg) => {
+            const root = svg.getRootNode();
+            const tip = root.querySelector(".tooltip").getBoundingClientRect();
+            const dashed = [...svg.querySelectorAll("line[stroke-dasharray]")];
+            const matrix = svg.getScreenCTM();
+            const point = (line, end) => new DOMPoint(
+                line[`x${end}`].baseVal.value, line[`y${end}`].baseVal.value,
+            ).matrixTransform(matrix);
+            const inside = ({ x, y }) =>
+                x > tip.left && x < tip.right && y > tip.top && y < tip.bottom;
+            const along = (a, b, t) => ({ x: a.x + t * (b.x - a.x), y: a.y + t * (b.y - a.y) });
+            const steps = [...Array(41).keys()].map((at) => at / 40);
+            const count = dashed.filter((line) => {
+                const [a, b] = [point(line, 1), point(line, 2)];
+                return steps.some((t) => inside(along(a, b, t)));
+            }).length;
+            return [dashed.length, tip.width, count];
+        }"""
+        )
+    )
+
+
 @pytest.mark.parametrize("sink", [1, 4, 7])
 def test_the_tooltip_never_covers_the_cut(view: Any, attention: Any, sink: int) -> None:
     seen = view(attention, state=f"layer=3&pin=3.5&sink={sink}")
     for layer, node in ((1, 1), (1, 7), (2, 4), (3, 8), (4, 5), (0, 6)):
         seen.hover("flow", layer, node, 9)
-        covered = (
-            seen.panel("flow")
-            .locator(".inner svg")
-            .evaluate(
-                """(svg) => {
-                const root = svg.getRootNode();
-                const tip = root.querySelector(".tooltip").getBoundingClientRect();
-                const dashed = [...svg.querySelectorAll("line[stroke-dasharray]")];
-                const matrix = svg.getScreenCTM();
-                const point = (line, end) => new DOMPoint(
-                    line[`x${end}`].baseVal.value, line[`y${end}`].baseVal.value,
-                ).matrixTransform(matrix);
-                const inside = ({ x, y }) =>
-                    x > tip.left && x < tip.right && y > tip.top && y < tip.bottom;
-                const along = (a, b, t) => ({ x: a.x + t * (b.x - a.x), y: a.y + t * (b.y - a.y) });
-                const steps = [...Array(41).keys()].map((at) => at / 40);
-                const count = dashed.filter((line) => {
-                    const [a, b] = [point(line, 1), point(line, 2)];
-                    return steps.some((t) => inside(along(a, b, t)));
-                }).length;
-                return [dashed.length, tip.width, count];
-            }"""
-            )
-        )
-        assert covered[0] > 0
-        assert covered[1] > 0
-        assert covered[2] == 0, (layer, node)
+        edges, width, covered = _covered(seen)
+        assert edges > 0
+        assert width > 0
+        assert covered == 0, (layer, node)
+
+
+@pytest.mark.parametrize("sink", [1, 4, 7])
+def test_nor_does_the_one_that_is_there_when_a_click_shows_the_cut(
+    view: Any, attention: Any, sink: int
+) -> None:
+    seen = view(attention, state="layer=3&pin=3.5")
+    seen.hover("flow", 0, sink, 9)
+    assert "from layer 3, on" in seen.page.locator(".tooltip").inner_text()
+    seen.click("flow", 0, sink, 9)
+    edges, width, covered = _covered(seen)
+    assert edges > 0
+    assert width > 0
+    assert covered == 0
+
+
+def test_the_tooltip_follows_a_click_and_what_is_solved(view: Any, image: af.Attention) -> None:
+    seen = view(image, state="view=text")
+    patch = seen.panel("rollout").locator(".token", has_text="1,1")
+    patch.hover()
+    seen.settled()
+    tip = seen.page.locator(".tooltip")
+    assert "1,1, from layer 3, [CLS]" in tip.inner_text()
+    patch.click()
+    seen.settled()
+    assert "1,1, from layer 3, 1,1" in tip.inner_text()
+    long = view(random_attention(6, 1, 160), state="view=graph&methods=flow", flow_queries=0)
+    box = long.panel("flow").locator(".inner").bounding_box()
+    long.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 20)
+    long.page.locator(".tooltip", has_text=re.compile(r"flow .* 0\.\d")).wait_for()

@@ -119,3 +119,19 @@ def test_a_text_that_was_cut_off_ends_where_the_model_stopped_reading(view: Any)
     complete = af.Attention(weights, cut.tokens, origin=af.Origin(text=origin.text, spans=spans))
     shown = view(complete, state="view=text").panel("rollout").locator(".text").inner_text()
     assert "not read" not in shown
+
+
+@pytest.mark.parametrize(("layers", "solved"), [(48, True), (60, False)])
+def test_flow_of_512_tokens_is_solved_for_up_to_48_layers(
+    modules: Any, layers: int, solved: bool
+) -> None:
+    can_solve = modules.evaluate(
+        """async (layers) => {
+            const { FlowSolver } = await import("/compute/flow-solver.js");
+            const { countEdges } = await import("/compute/edges.js");
+            const sizes = Array(layers + 1).fill(512);
+            return new FlowSolver({ sizes, count: countEdges(sizes) }, null).canSolve;
+        }""",
+        layers,
+    )
+    assert can_solve is solved

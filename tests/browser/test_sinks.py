@@ -312,10 +312,16 @@ def test_gray_edges_name_the_nodes_of_their_layer(modules: Any) -> None:
             const edges = [[1, 3], [0, 2], [0, 2], [0, 3]].map(([to, below]) =>
                 ({ block: { to }, below, faint: true }));
             const level = { label: (layer, node) => `${"ab"[layer]}${node}` };
-            return fanNotes({ edges: [...edges, { block: { to: 0 }, below: 1 }] }, level);
+            const many = [...Array(10).keys()].map((below) => ({ ...edges[1], below }));
+            return [[...edges, { block: { to: 0 }, below: 1 }], many].map((edges) =>
+                fanNotes({ edges }, level));
         }"""
     )
-    assert notes == ["Gray: edges to 2 a2, 3 a3, 3 b3, which would cover others."]
+    eight = ", ".join(f"{at} a{at}" for at in range(8))
+    assert notes == [
+        ["Gray: edges to 2 a2, 3 a3, 3 b3, which would cover others."],
+        [f"Gray: edges to {eight} and 2 more, which would cover others."],
+    ]
 
 
 def test_edges_of_a_node_to_itself_or_to_a_near_sink_do_not_set_the_scale_of_a_graph(

@@ -7,8 +7,8 @@ import { sumOf } from "./matrix.js";
 import { flowLimit, flowRow, maxFlow } from "./maxflow.js";
 import { networkSteps } from "./network.js";
 
-/** Edges up to which flow is solved: 512 tokens of 30 layers. Chosen: a row of 12 layers takes about five seconds. */
-const MAX_EDGES = 8e6;
+/** Edges up to which flow is solved: 512 tokens of 48 layers. Chosen: a row takes half a minute at most, and a page 1 GB. */
+const MAX_EDGES = 13e6;
 /** Edges times tokens times positions up to which all rows are solved, for the overview; chosen: a few seconds. */
 const ALL_LIMIT = 1.5e7;
 /** Cached pairs, and cached settings with all their rows; chosen: what a person goes back to. A pair of many edges

@@ -49,10 +49,10 @@ export class Level {
     return generated && first >= tokens.length - generated ? first - 1 : null;
   }
 
-  /** Return the token that a position wrote, or null. @type {(position: number) => number | null} */
-  written(position) {
+  /** Return the position of the token that a node wrote, or null. @type {(node: number) => number | null} */
+  written(node) {
     const { generated, tokens } = this.data;
-    const next = position + 1;
+    const next = (this.positions(node).at(-1) ?? 0) + 1;
     return generated && next < tokens.length && next >= tokens.length - generated ? next : null;
   }
 

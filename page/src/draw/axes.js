@@ -38,7 +38,7 @@ export function stickyNames(layout, selected) {
 /**
  * Return the labels of the tokens; those of `strong` are bold.
  *
- * Where there is no space for all, `strong` and the tokens with the highest scores have one.
+ * Where there is no space for all, `strong`, the tokens with the highest scores and then generated ones have one.
  *
  * @type {(layout: Layout, strong: Set<number>, scores: Vector | null) => Mark[]}
  */
@@ -60,14 +60,16 @@ export function tokenLabels(layout, strong, scores) {
   return [...marks, line(start, labelTop - 3, end, labelTop - 3, "accent", 2.5)];
 }
 
-/** Return the tokens that have a label, highest score first, where two would not touch.
+/** Return the tokens that have a label, where two would not touch: `strong`, highest score first, generated.
  * @type {(layout: Layout, strong: Set<number>, scores: Vector | null) => number[]} */
-function spacedLabels({ labels, across }, strong, scores) {
-  const column = across / labels.texts.length;
+function spacedLabels({ labels, across, generated }, strong, scores) {
+  const count = labels.texts.length;
+  const column = across / count;
+  const written = Array.from({ length: generated }, (_, at) => count - generated + at);
   const ranked = scores ? [...scores.keys()].filter((at) => scores[at] > 0).sort((a, b) => scores[b] - scores[a]) : [];
   /** @type {number[]} */
   const shown = [];
-  for (const at of [...strong, ...ranked]) {
+  for (const at of [...strong, ...ranked, ...written]) {
     if (shown.length >= MAX_LABELS) break;
     if (shown.every((other) => Math.abs(other - at) * column >= labels.size + LINE_SPACE)) shown.push(at);
   }

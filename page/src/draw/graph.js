@@ -34,6 +34,7 @@ const FLOW_ALPHA = 0.25;
  * @property {NodeRef | null} highlighted the node whose edges these are
  * @property {NodeRef | null} cursor
  * @property {number | null} sink the token of a pinned pair
+ * @property {number | null} written the token that the selected position wrote
  * @property {SolvedPair | null} pair
  * @property {Importance[]} importance
  * @property {(layer: number) => number} size
@@ -42,11 +43,12 @@ const FLOW_ALPHA = 0.25;
 /** Return the scene, the scale of its edges, how opaque they are, and the edges of the cut.
  * @type {(layout: Layout, content: GraphContent) => Scale & { scene: Scene, ink: number, cutLines: Ends[] }} */
 export function graphScene(layout, content) {
-  const { pair, top, selected, highlighted, cursor, sink } = content;
+  const { pair, top, selected, highlighted, cursor, sink, written } = content;
   const ink = pair ? 1 : inkFor(layout, top);
   const max = pair ? Math.max(...pair.flows.map(maxFinite), NO_FLOW) : top.max;
   const cutLines = pair ? cutEdges(layout, content, pair) : [];
-  const strong = tokensOf([highlighted, cursor, sink === null ? null : { layer: 0, node: sink }]);
+  const tokens = [sink, written].map((node) => (node === null ? null : { layer: 0, node }));
+  const strong = tokensOf([highlighted, cursor, ...tokens]);
   const marks = [
     ...layerMarks(layout, selected.layer),
     ...(pair ? sourceSide(layout, pair) : []),

@@ -28,6 +28,7 @@ export function gridLayout(width, { rows, columns, prefix }, names) {
   return {
     at,
     cells: true,
+    texts: true,
     column: side,
     width: Math.max(columns * side + 2 * MARGIN, ...at.map((cell) => cell.x + cell.width + MARGIN)),
     height: height + MARGIN,

@@ -6,9 +6,6 @@ import { robustMax } from "../compute/scale.js";
 import { importanceMarks, layerMarks, stickyNames, tokenLabels } from "./axes.js";
 import { box, cellAlpha, label } from "./marks.js";
 
-/** Column width and row height in pixels from which cells have numbers; chosen by eye. */
-const NUMBERS = { column: 34, row: 18 };
-
 /**
  * @typedef {object} HeatmapContent
  * @property {Method} method
@@ -17,12 +14,13 @@ const NUMBERS = { column: 34, row: 18 };
  * @property {Set<number>} skipped columns that do not count for the color scale
  * @property {string} missing what a row without scores says
  * @property {NodeRef | null} hover
+ * @property {number | null} written the token that the selected position wrote
  * @property {Importance[]} importance
  */
 
 /** Return the scene and its color scale.
  * @type {(layout: Layout, content: HeatmapContent) => Scale & { scene: Scene }} */
-export function heatmapScene(layout, { method, rows, selected, skipped, missing, hover, importance }) {
+export function heatmapScene(layout, { method, rows, selected, skipped, missing, hover, written, importance }) {
   const { left, top, across, bottom, gap, width, height } = layout;
   const { max, exceeds } = robustMax(
     rows.filter((row) => row !== null),
@@ -41,24 +39,23 @@ export function heatmapScene(layout, { method, rows, selected, skipped, missing,
     const x = left + hover.node * column;
     marks.push(box(x, layout.y(hover.layer) - gap / 2, column, gap, "accent", { hollow: 2.5 }));
   }
-  const strong = new Set(hover ? [hover.node] : []);
+  const strong = new Set([hover?.node ?? null, written].filter((node) => node !== null));
   const scores = rows[layout.rows.indexOf(selected)] ?? null;
   marks.push(...tokenLabels(layout, strong, scores), ...importanceMarks(layout, importance));
   return { scene: { width, height, marks, names: stickyNames(layout, selected) }, max, exceeds };
 }
 
 /** @type {(layout: Layout, method: Method, row: Vector, y: number, max: number) => Mark[]} */
-function cellMarks({ left, across, gap }, method, row, y, max) {
+function cellMarks({ left, across, gap, texts }, method, row, y, max) {
   const column = across / row.length;
   const space = column > 8 ? 1 : 0;
-  const numbered = column >= NUMBERS.column && gap >= NUMBERS.row;
   /** @type {Mark[]} */
   const marks = [];
   row.forEach((score, at) => {
     const x = left + at * column;
     const alpha = cellAlpha(score / max);
-    if (alpha > 0) marks.push(box(x, y, column - space, gap - 1, method, { alpha, cell: true }));
-    if (!numbered) return;
+    if (alpha > 0) marks.push(box(x, y, column - space, gap - 1, method, { alpha, cell: texts }));
+    if (!texts) return;
     const text = score === Infinity ? "∞" : score.toFixed(column >= 42 ? 3 : 2);
     marks.push(label(x + column / 2, y + gap / 2 + 3.5, text, "ink", { size: 10.5, anchor: "middle" }));
   });

@@ -33,6 +33,8 @@ const AROUND_LABELS = 6;
 const AROUND_TRACKS = 8;
 /** The radius of a node: limits, and the share of its column. */
 const RADIUS = { min: 0.8, max: 4.5, share: 0.32 };
+/** Width and height of a cell from which it has a number. */
+const NUMBER = { width: 34, height: 18 };
 /** Labels are slanted by 45 degrees. */
 const SLANT = Math.SQRT1_2;
 
@@ -44,14 +46,15 @@ let measuring = null;
 /** @type {Map<string, number>} */
 const widths = new Map();
 
-/** Return the width of a text in pixels. @type {(text: string, size?: number) => number} */
-export function textWidth(text, size = LABEL_SIZE) {
-  const key = `${size} ${text}`;
+/** Return the width of a text in pixels. @type {(text: string, size?: number, bold?: boolean) => number} */
+export function textWidth(text, size = LABEL_SIZE, bold = false) {
+  const font = `${bold ? 600 : 400} ${size}px ${FONT}`;
+  const key = `${font} ${text}`;
   const known = widths.get(key);
   if (known !== undefined) return known;
   measuring ??= document.createElement("canvas").getContext("2d");
   if (!measuring) return 0.6 * size * text.length;
-  measuring.font = `${size}px ${FONT}`;
+  measuring.font = font;
   return setBounded(widths, key, measuring.measureText(text).width, CACHED_WIDTHS);
 }
 
@@ -95,7 +98,9 @@ export function panelLayout({ width, rows, size, names, tracks, zoom, cells, gen
   const gap = rowGap(rows.length, cells);
   /** @type {(layer: number) => string} */
   const layerName = (layer) => layerLabel(layer, layerNames, narrow);
-  const widestName = layerNames ? Math.max(...rows.map((layer) => textWidth(layerName(layer), NAMES.size))) + 14 : 0;
+  // The name of the selected layer is bold.
+  const nameWidths = rows.map((layer) => textWidth(layerName(layer), NAMES.size, true));
+  const widestName = layerNames ? Math.max(...nameWidths) + 14 : 0;
   const base = Math.max(narrow ? NAMES.narrow : NAMES.wide, widestName);
   const column = Math.max(MIN_COLUMN, columnWidth(width, widest, base)) * zoom;
   const labels = labelLayout(names, column);
@@ -109,6 +114,7 @@ export function panelLayout({ width, rows, size, names, tracks, zoom, cells, gen
   const height = Math.ceil(trackTop + tracks * (TRACK + AROUND_TRACKS) + 2);
   return {
     cells,
+    texts: cells && column >= NUMBER.width && gap >= NUMBER.height,
     rows,
     layerName,
     generated,

@@ -17,7 +17,7 @@ export const LEGEND = { width: SAMPLES.length * SAMPLE.width, height: 16 };
 /** Return samples of edges in one line; for cells, a color bar.
  * @type {(picture: Picture, color: Color) => Mark[]} */
 export function legendMarks({ layout, max, exceeds, ink }, color) {
-  if (layout.cells) return colorBar({ max, exceeds }, color);
+  if (layout.cells) return colorBar({ max, exceeds }, color, layout.texts);
   return SAMPLES.flatMap((share, at) => {
     const x = 2 + at * SAMPLE.width;
     const { width, alpha } = edgeStyle(share, layout.column, ink);
@@ -29,10 +29,10 @@ export function legendMarks({ layout, max, exceeds, ink }, color) {
 }
 
 /** Return the colors of cells from zero to the end of the scale, with an arrow where cells exceed it.
- * @type {(scale: Scale, color: Color) => Mark[]} */
-export function colorBar({ max, exceeds }, color) {
+ * @type {(scale: Scale, color: Color, texts?: boolean) => Mark[]} `texts`: whether cells have texts on them */
+export function colorBar({ max, exceeds }, color, texts = true) {
   const steps = Array.from({ length: BAR.steps }, (_, at) => {
-    const style = { alpha: cellAlpha((at + 1) / BAR.steps), cell: true };
+    const style = { alpha: cellAlpha((at + 1) / BAR.steps), cell: texts };
     return box(BAR.left + at * BAR.width, 3, BAR.width, BAR.height, color, style);
   });
   const right = BAR.left + BAR.steps * BAR.width + 4;

@@ -8,6 +8,9 @@ import { formatCount, formatPercent, formatPosition, formatScore } from "./forma
 /** Share of the weight from which omitted edges are mentioned; chosen. */
 const MIN_OMITTED = 0.005;
 
+/** Nodes that a note names; chosen: about a line. */
+const MAX_NAMES = 8;
+
 /** @type {(layer: number) => string} */
 export function otherNodesNote(layer) {
   return `Layer ${layer} attends to the nodes of layer ${layer - 1}, which are not the tokens, so no token is colored.`;
@@ -24,8 +27,10 @@ export function omittedNotes({ omitted, omittedShare }) {
 /** Return which nodes have gray edges. @type {(top: TopEdges, level: Level) => string[]} */
 export function fanNotes({ edges }, level) {
   const faint = edges.filter((edge) => edge.faint).sort((a, b) => a.below - b.below || a.block.to - b.block.to);
-  const names = new Set(faint.map(({ block, below }) => formatPosition(below, level.label(block.to, below))));
-  return names.size ? [`Gray: edges to ${[...names].join(", ")}, which would cover others.`] : [];
+  const names = [...new Set(faint.map(({ block, below }) => formatPosition(below, level.label(block.to, below))))];
+  if (!names.length) return [];
+  const more = names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : "";
+  return [`Gray: edges to ${names.slice(0, MAX_NAMES).join(", ")}${more}, which would cover others.`];
 }
 
 /**

@@ -174,7 +174,8 @@ export class Pictures {
     const importance = this.importance(level);
     const missing = this.scores.missing(method);
     const skipped = this.skipped(node, focus);
-    const content = { method, rows, selected: state.layer, skipped, missing, hover, importance };
+    const written = writtenNode(focus);
+    const content = { method, rows, selected: state.layer, skipped, missing, hover, written, importance };
     const { scene, max, exceeds } = heatmapScene(layout, content);
     return { scene, layout, notes: this.flowNotes(method, focus), max, exceeds, ink: 1, unit: "", cutLines: [] };
   }
@@ -198,6 +199,7 @@ export class Pictures {
       scores: toTokens ? scores : null,
       strip: toTokens || !scores,
       sink: state.sink === null ? null : level.nodeOf(state.sink),
+      written: writtenNode(focus),
       importance: this.importance(level),
       size: (layer) => level.size(layer),
     });
@@ -276,6 +278,12 @@ export class Pictures {
     const isFlat = level.positions(node).every((position) => this.scores.isFlat(layer, position, state));
     return saturated.length || !isFlat ? saturated : [flatNote(layer)];
   }
+}
+
+/** Return the token that the query node wrote, or null. @type {(focus: Focus) => number | null} */
+export function writtenNode({ level, queryNode }) {
+  const written = level.written(queryNode.node);
+  return written === null ? null : level.nodeOf(written);
 }
 
 /** Return a block whose rows sum to one. @type {(block: Block) => Block} */

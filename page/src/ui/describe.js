@@ -61,7 +61,7 @@ export function captionOf({ state, level, queryNode: { layer, node } }, methods,
   const position = formatPosition(node, level.label(layer, node));
   const named = level.data.layer_names ? `${layer} (${level.layerName(layer)})` : layer;
   const parts = [`Layer ${named}, ${state.words ? "word" : "position"} ${position}`];
-  const written = level.written(level.positions(node).at(-1) ?? 0);
+  const written = level.written(node);
   if (written !== null) parts[0] += `, which wrote ${formatPosition(written, level.data.tokens[written])}`;
   parts.push(methods.join(", "), ...edgeSettings(state, scores), ...unlikeAttention(level.data, scores));
   if (state.field) parts.push("corrected for the receptive field");

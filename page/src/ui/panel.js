@@ -123,7 +123,7 @@ export class Panel {
    * @type {(picture: Picture, palette: Palette, importance: PageData["importance"], generated: boolean) => void} */
   drawLegend(picture, palette, importance, generated) {
     const { layout, max, exceeds, ink, unit } = picture;
-    const key = `${max} ${exceeds} ${unit} ${layout.column} ${layout.cells} ${ink} ${palette.paper}`;
+    const key = `${max} ${exceeds} ${unit} ${layout.column} ${layout.cells} ${layout.texts} ${ink} ${palette.paper}`;
     const names = importance.map(({ method }, track) =>
       make("span", { class: importanceColor(track) }, make("i", { class: "swatch" }), importanceName(method)),
     );

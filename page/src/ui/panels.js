@@ -8,6 +8,7 @@ import { figureScene, textScene } from "../draw/figure.js";
 import { helpFor, importanceName, methodTitle } from "../draw/format.js";
 import { columnWidth, UPRIGHT_FROM } from "../draw/layout.js";
 import { colorBar, figureLegend } from "../draw/legend.js";
+import { writtenNode } from "../draw/picture.js";
 import { make } from "./dom.js";
 import { Panel } from "./panel.js";
 import { textPieces } from "./text.js";
@@ -117,10 +118,8 @@ export class Panels {
         const picture = pictures.create(panel.method, panel.width, focus);
         panel.draw(picture, palette, importance, view !== "grid" && this.data.generated > 0);
       } else {
-        const written = focus.level.written(focus.state.query);
-        const node = written === null ? null : focus.level.nodeOf(written);
         const content = this.textContent(panel.method, focus);
-        panel.showText(this.textPieces(focus), content, focus.selected.node, node, palette);
+        panel.showText(this.textPieces(focus), content, focus.selected.node, writtenNode(focus), palette);
       }
     }
   }

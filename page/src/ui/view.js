@@ -47,6 +47,8 @@ export class View {
     this.level = new Level(data, this.state.words);
     /** @type {NodeRef | null} */
     this.hover = null;
+    /** @type {[number, number] | null} where the pointer is on the view, if there is a tooltip */
+    this.pointer = null;
     /** @type {NodeRef | null} the node that the keyboard is at */
     this.cursor = null;
     this.frame = this.tableTimer = this.width = 0;
@@ -197,18 +199,24 @@ export class View {
   /** @type {(at: NodeRef | null, event: PointerEvent) => void} */
   hoverNode(at, event) {
     const moved = at?.layer !== this.hover?.layer || at?.node !== this.hover?.node;
+    const { left, top } = this.root.getBoundingClientRect();
     this.hover = at;
+    this.pointer = at && [event.clientX - left, event.clientY - top];
     if (moved) this.draw(event.timeStamp);
-    if (!at) {
+    else this.showTooltip();
+  }
+
+  /** Show the scores of the node under the pointer, which change while flow is solved. */
+  showTooltip() {
+    if (!this.hover || !this.pointer) {
       this.tooltip.hide();
       return;
     }
-    const frame = this.root.getBoundingClientRect();
-    const content = describeNode(at, this.panels.shown, this.pictures, this.focus());
-    const { left, top, width } = frame;
+    const { left, top, width } = this.root.getBoundingClientRect();
+    const content = describeNode(this.hover, this.panels.shown, this.pictures, this.focus());
     const cut = this.state.sink === null ? [] : this.panels.cutLines();
     const avoided = cut.map(([x1, y1, x2, y2]) => /** @type {Ends} */ ([x1 - left, y1 - top, x2 - left, y2 - top]));
-    this.tooltip.show(content, event.clientX - left, event.clientY - top, width, avoided);
+    this.tooltip.show(content, ...this.pointer, width, avoided);
   }
 
   /** @param {NodeRef} at */
@@ -279,7 +287,7 @@ export class View {
   }
 
   unpin() {
-    this.tooltip.hide();
+    this.pointer = null;
     if (this.state.sink !== null) this.change({ sink: null }, "Pair unpinned");
     else if (this.state.pin) this.change({ pin: null }, "Unpinned");
     else this.moveCursor(null);
@@ -322,6 +330,7 @@ export class View {
     setText(this.caption, captionOf(focus, this.panels.shown, this.scores));
     setText(this.help, helpFor(view, this.data));
     this.panels.draw(focus, palette);
+    this.showTooltip();
     clearTimeout(this.tableTimer);
     this.table.setAttribute("aria-busy", "true");
     if (view === "table") this.drawTable();

@@ -42,7 +42,7 @@ def to_html(x: PageInput, **settings: Unpack[PageSettings]) -> str:
         which is CLS).
         flow_queries: positions whose flow is computed here; by default all for up to 64 tokens and
         the pairs of 12 layers, else `query` only. The page solves others itself, up to 512 tokens
-        of 30 layers.
+        of 48 layers.
         heads: "all" puts every head into the page, "mean" only their mean; by default every head
         if they take less than 8 MB.
         sinks: "remove" takes attention sinks out of the graph that is shown first, "keep" leaves

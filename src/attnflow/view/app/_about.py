@@ -19,7 +19,7 @@ def about_model(model: Any) -> str:
 
     >>> from attnflow import paper
     >>> about_model(paper.load().model)
-    'VerbNumberModel, 6 layers, 8 heads, 2.5 million parameters; predicts singular or plural'
+    'VerbNumberModel, 6 layers, 8 heads, 2.43 million parameters; predicts singular or plural'
     """
     config = getattr(model, "config", None)
     counted = {

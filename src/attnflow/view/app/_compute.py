@@ -59,8 +59,8 @@ def _inputs(request: ExplainRequest, loaded: Loaded, limits: Limits) -> Inputs:
         if most is None or count <= most or request.truncate:
             raise
         raise _too_many_tokens(
-            f"the model takes at most {most} tokens, got {count}; shorten the text, or send "
-            "truncate: true"
+            f"the model takes at most {most} tokens, got {count}; shorten the text. In a request "
+            "to the HTTP API, truncate: true cuts it off"
         ) from None
     count = len(inputs.sources[0].tokens or ())
     if count > limits.tokens:
