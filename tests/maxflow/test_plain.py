@@ -164,3 +164,22 @@ def test_compiling_is_announced_and_loading_is_not(
     with caplog.at_level(logging.WARNING, "attnflow"), _choice._announced(kernel):
         until(lambda: bool(fired) and len(caplog.records) == len(misses))
     assert ("compiling (once per installation)" in caplog.text) == bool(misses)
+
+
+def test_compiling_is_announced_when_the_kernel_is_looked_up_late(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    asked: list[bool] = []
+
+    class Misses(dict[str, int]):
+        def __bool__(self) -> bool:
+            asked.append(True)
+            return len(self) > 0
+
+    misses = Misses()
+    kernel = SimpleNamespace(stats=SimpleNamespace(cache_misses=misses))
+    monkeypatch.setattr(_choice, "_ANNOUNCE_AFTER", 0.001)
+    with caplog.at_level(logging.WARNING, "attnflow"), _choice._announced(kernel):
+        until(lambda: bool(asked))
+        misses["signature"] = 1
+        until(lambda: len(caplog.records) == 1)

@@ -93,17 +93,19 @@ def _most_work() -> int:
 @contextmanager
 def _announced(kernel: Any) -> Generator[None]:
     """Log after a moment that the kernels are being compiled, unless they are read from disk."""
+    done = threading.Event()
 
     def announce() -> None:
-        if kernel.stats.cache_misses:
-            logging.getLogger("attnflow").warning(
-                "attnflow: %s, for about a quarter of a minute", COMPILING
-            )
+        # Again and again: on a busy machine others are compiled before this one is looked up.
+        while not done.wait(_ANNOUNCE_AFTER):
+            if kernel.stats.cache_misses:
+                logging.getLogger("attnflow").warning(
+                    "attnflow: %s, for about a quarter of a minute", COMPILING
+                )
+                return
 
-    timer = threading.Timer(_ANNOUNCE_AFTER, announce)
-    timer.daemon = True
-    timer.start()
+    threading.Thread(target=announce, daemon=True).start()
     try:
         yield
     finally:
-        timer.cancel()
+        done.set()
