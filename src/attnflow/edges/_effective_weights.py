@@ -102,8 +102,9 @@ def _products(values: Tensor, seen: Tensor) -> Generator[Tensor]:
     if torch.equal(seen, torch.ones_like(seen).tril()):
         before = torch.zeros(width, width, dtype=values.dtype, device=values.device)
         for own in values.split(step):
-            products = before + torch.einsum("jv,jw->jvw", own, own).cumsum(dim=0)
-            before = products[-1]
+            products = torch.einsum("jv,jw->jvw", own, own)
+            for product in products:  # cumsum along this axis takes longer
+                before = product.add_(before)
             yield products
         return
     for rows in seen.split(step):
