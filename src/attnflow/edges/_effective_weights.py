@@ -62,15 +62,17 @@ def effective_weights(weights: Tensor, values: Tensor, visible: Tensor | None = 
     grouped = weights.unflatten(0, (len(values), -1))  # (group, head of it, query, key)
     if not seen.all():
         pairs = zip(grouped, values, strict=True)
-        return torch.cat([_masked(own, shared, seen) for own, shared in pairs])
+        return torch.cat([_masked(own, shared, seen, precision) for own, shared in pairs])
     left, singular, _ = torch.linalg.svd(values, full_matrices=False)
     basis = left * (singular > precision * singular.amax(dim=-1, keepdim=True))[:, None]
     basis = basis[:, None]
     return (grouped @ basis @ basis.transpose(2, 3)).flatten(0, 1)
 
 
-def _masked(weights: Tensor, values: Tensor, seen: Tensor) -> Tensor:
+def _masked(weights: Tensor, values: Tensor, seen: Tensor, precision: float) -> Tensor:
     """Return `A V (Vᵀ V)⁻¹ Vᵀ` (head, query, key), where V are the values that each query sees.
+
+    If the values that the first queries see are linearly independent, it is A there.
 
     An inverse for each query instead of a decomposition, which would take some hundred times as
     long. The ridge stands for directions in which the values differ by rounding only. It is larger
@@ -79,35 +81,40 @@ def _masked(weights: Tensor, values: Tensor, seen: Tensor) -> Tensor:
     """
     import torch
 
+    width = values.shape[1]
+    singular = torch.linalg.svdvals(values[:width])
+    independent = singular[-1] > precision * singular[0]
+    same = int((~seen[:, width:].any(dim=1)).int().cumprod(dim=0).sum()) if independent else 0
     ridge = max(_RIDGE, sum(values.shape) * torch.finfo(values.dtype).eps)
     output = weights @ values  # (head, query, width)
-    eye = torch.eye(values.shape[1], dtype=values.dtype, device=values.device)
-    found: list[Tensor] = []
-    start = 0
-    for products in _products(values, seen):
+    eye = torch.eye(width, dtype=values.dtype, device=values.device)
+    found = [weights[:, :same]]
+    start = same
+    for products in _products(values, seen, same):
         rows = output[:, start : start + len(products)]
         start += len(products)
         trace = products.diagonal(dim1=1, dim2=2).sum(dim=-1)[:, None, None].clamp(min=1e-300)
         factor = torch.linalg.cholesky(products + ridge * trace * eye)
-        found.append(torch.cholesky_solve(rows.permute(1, 2, 0), factor))  # (query, width, head)
-    return (torch.cat(found).permute(2, 0, 1) @ values.T) * seen
+        solved = torch.cholesky_solve(rows.permute(1, 2, 0), factor)  # (query, width, head)
+        found.append(solved.permute(2, 0, 1) @ values.T)
+    return torch.cat(found, dim=1) * seen
 
 
-def _products(values: Tensor, seen: Tensor) -> Generator[Tensor]:
-    """Yield `Vᵀ V` (query, width, width) of the values that each query sees, a few at a time."""
+def _products(values: Tensor, seen: Tensor, first: int) -> Generator[Tensor]:
+    """Yield `Vᵀ V` (query, width, width) of what queries from `first` on see, a few at a time."""
     import torch
 
     width = values.shape[1]
     step = max(1, _MAX_ELEMENTS // width**2)
     if torch.equal(seen, torch.ones_like(seen).tril()):
-        before = torch.zeros(width, width, dtype=values.dtype, device=values.device)
-        for own in values.split(step):
+        before = values[:first].T @ values[:first]
+        for own in values[first:].split(step):
             products = torch.einsum("jv,jw->jvw", own, own)
             for product in products:  # cumsum along this axis takes longer
                 before = product.add_(before)
             yield products
         return
-    for rows in seen.split(step):
+    for rows in seen[first:].split(step):
         products = torch.zeros(len(rows), width**2, dtype=values.dtype, device=values.device)
         for own, columns in zip(values.split(step), rows.split(step, dim=1), strict=True):
             if columns.any():
