@@ -214,7 +214,7 @@ def test_sinks_that_would_leave_fewer_than_two_tokens_are_kept_with_a_note(
     def two_sinks(*arguments: Any) -> af.Attention:
         found = cast("af.Attention", attend(*arguments))
         weights = np.zeros_like(found.weights)
-        weights[0, ..., 1] = weights[1:, ..., 0] = 1.0
+        weights[:3, ..., 1] = weights[3:, ..., 0] = 1.0
         return dataclasses.replace(found, weights=weights)
 
     monkeypatch.setattr("attnflow.evaluate._explain._is_small_plain", lambda _: False)

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import spearmanr
 
 import attnflow as af
-from attnflow import models
+from attnflow import models, paper
 from attnflow.evaluate import explain, explanation_document
 from close_results import assert_close
 from sink_models import put_in_sinks
@@ -147,3 +147,12 @@ def test_a_query_that_is_taken_out_has_its_residual_connection_but_no_raw_attent
         kept = others if method == "raw" else slice(None)
         expected: Any = spearmanr(columns[method][kept], blanked[kept])
         assert rho == pytest.approx(expected.statistic, abs=1e-12)
+
+
+def test_the_shipped_model_keeps_its_words() -> None:
+    shipped = paper.load()
+    found = explain(shipped.model, shipped.tokenizer, "the cats", methods=["raw"])
+    shares = found.attention.weights.mean(axis=(1, 2))
+    assert (shares[:2] > 0.5).any()
+    assert not (shares[2:] > 0.5).any()
+    assert found.without == ()

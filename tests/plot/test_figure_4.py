@@ -42,7 +42,7 @@ def test_sinks_are_taken_out_but_no_candidate(
     # The first word of the second sentence is a candidate.
     assert titles == [
         f"The author talked to Sara about (without The, {corrected})",
-        f"Mary convinced John of ({corrected})",
+        f"Mary convinced John of (Mary is an attention sink, {corrected})",
     ]
     assert figure.predictions[0].startswith(f"{titles[0]}: his")
     assert figure.without == ("The",)

@@ -24,6 +24,16 @@ def test_the_share_is_the_mean_over_heads_and_queries():
     assert found == pytest.approx(expected, rel=1e-6)
 
 
+def test_most_attention_in_the_lowest_third_alone_is_no_sink() -> None:
+    uniform = np.full((6, 1, 4, 4), 0.25)
+    lowest = uniform.copy()
+    lowest[:2] = np.eye(4)[1]
+    assert af.Attention(lowest).sinks == ()
+    middle = uniform.copy()
+    middle[[0, 2]] = np.eye(4)[1]
+    assert [(s.layer, s.position) for s in af.Attention(middle).sinks] == [(1, 1), (3, 1)]
+
+
 def test_exactly_half_is_no_sink():
     assert af.Attention(np.full((1, 1, 2, 2), 0.5)).sinks == ()
 

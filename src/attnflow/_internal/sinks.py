@@ -17,13 +17,21 @@ Sinks: TypeAlias = Literal["remove", "keep"]
 _LEAST_LEFT = 2
 
 
+# Most attention in the lowest layers alone makes no sink; those are one layer in so many. Chosen on
+# 400 sentences of the verb-number model, of which 216 have a word, mostly the noun, that receives
+# more than half of layer 1 or 2 of 6; the sinks of SmolLM2 and MiniLM receive most attention in the
+# middle and upper layers.
+_LOWEST = 3
+
+
 @dataclass(frozen=True, slots=True)
 class Sink:
-    """A position that receives more than half of the attention of a layer.
+    """A position that receives more than half of the attention of a layer above the lowest third.
 
     `share` is its attention weight, averaged over the heads and queries of layer `layer`, numbered
-    from 1. Trained decoders attend to the first token where no other token is relevant; `without`
-    excludes such positions.
+    from 1; lower layers of the same position count too. Trained decoders attend to the first token
+    where no other token is relevant; `without` excludes such positions. A position with most of the
+    attention of the lowest layers only is no sink: often it is a word that others depend on.
 
     Xiao et al. (2024), https://arxiv.org/abs/2309.17453
 
@@ -42,9 +50,9 @@ def sinks_of(
 ) -> tuple[Sink, ...]:
     """Return the sinks of weights (layer, head, query, key).
 
-    `layers` are the numbers of the layers, by default 1, 2, …, and `first` is the position of the
-    first key. A single key is not a sink. The first query of a `causal` model has no other key and
-    is not counted. One pass over the weights.
+    `weights` are all layers of a stack, `layers` their numbers, by default 1, 2, …, and `first` is
+    the position of the first key. A single key is not a sink. The first query of a `causal` model
+    has no other key and is not counted. One pass over the weights.
     """
     if weights.shape[3] == 1:
         return ()
@@ -52,9 +60,11 @@ def sinks_of(
     numbers = range(1, len(weights) + 1) if layers is None else layers
     rows = weights.shape[1] * weights.shape[2]
     shares = weights.sum(axis=2).sum(axis=1, dtype=np.float64) / rows  # (layer, key)
+    most = shares > 0.5
+    most &= most[len(most) // _LOWEST :].any(axis=0)
     return tuple(
         Sink(numbers[layer], first + key, shares.item(layer, key))
-        for layer, key in np.argwhere(shares > 0.5).tolist()
+        for layer, key in np.argwhere(most).tolist()
     )
 
 

@@ -119,7 +119,7 @@ class Attention(StoredRecord):
 
     @property
     def sinks(self) -> tuple[Sink, ...]:
-        """Positions that receive more than half of the attention of a layer.
+        """Positions that receive more than half of the attention of a layer, see `Sink`.
 
         The share is the mean over heads and over queries with more than one key. Takes one pass
         over the weights. `graph(without=…)` excludes positions.

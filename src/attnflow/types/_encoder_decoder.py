@@ -114,7 +114,7 @@ class EncoderDecoderAttention(StoredRecord):
 
     @property
     def sinks(self) -> tuple[Sink, ...]:
-        """Positions that receive more than half of the attention of a layer of the graph.
+        """Positions that receive more than half of the attention of a layer, see `Sink`.
 
         The share is the mean over heads and over the queries that attend in this layer. Takes one
         pass over the weights.
