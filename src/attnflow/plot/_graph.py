@@ -75,10 +75,12 @@ def graph(
     than five times that of every node outside the largest quarter: those to an attention sink. Fans
     to a row of more than 20 nodes would cover all other edges: they are grey and thin, and a line
     below names their nodes.
-    Edges below a fiftieth of the widest are left out, and of more than 20,000 coloured or 20,000
-    grey ones the largest are drawn. If not all names fit, the tokens with the largest sums are
-    labelled. A star marks layers whose flow is saturated, and a dagger those where it is flat for
-    every query drawn, see `flow`. A line below says what was taken out of the scores.
+    The widest edges are as wide as the space between nodes and rows allows, and weak ones fade
+    among many nodes. Edges below a fiftieth of the widest are left out, and of more than 20,000
+    coloured or 20,000 grey ones the largest are drawn. If not all names fit, the tokens with the
+    largest sums are labelled. A star marks layers whose flow is saturated, and a dagger those where
+    it is flat for every query drawn, see `flow`. A line below says what was taken out of the
+    scores.
     Abnar & Zuidema (2020), https://doi.org/10.18653/v1/2020.acl-main.385
 
     Examples
