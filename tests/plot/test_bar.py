@@ -192,3 +192,21 @@ def test_bad_input_raises_an_error(call: Any, message: str) -> None:
     with pytest.raises(af.InputError, match=message):
         _ = call()
     assert plt.get_fignums() == []
+
+
+def test_a_line_below_names_the_answers_that_importance_is_for(attention: af.Attention) -> None:
+    values, tokens = [0.1, 0.2, 0.3, 0.4, 0.5], attention.tokens
+    about = {"score": "logit_difference", "target_name": "Ġhis", "other_name": "Ġher"}
+    one = af.Importance(values, tokens, "logit_contributions", about)
+    ax = plot.bar(one)
+    assert ax.get_ylabel() == "importance"
+    assert ax.get_xlabel() == "importance for his against her (difference of logits)"
+    other = af.Importance(values, tokens, "blank_out", about)
+    shared = plot.bar(af.rollout(attention, queries=0), one, other)
+    assert shared.get_xlabel() == ax.get_xlabel()
+    mine = af.Importance(values, tokens, "blank_out", {"score": "probability", "target_name": 1})
+    assert plot.bar(one, mine).get_xlabel().splitlines() == [
+        "importance for his against her (difference of logits): Logit contributions",
+        "importance for 1 (probability): Blank-out",
+    ]
+    assert not plot.bar(af.Importance(values, tokens, "mine")).get_xlabel()

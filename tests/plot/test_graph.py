@@ -140,6 +140,37 @@ def test_thousands_of_edges_are_thinned_out() -> None:
     assert len(lines.get_segments()) == 20_000
 
 
+@pytest.mark.parametrize("n", [12, 15, 18, 20])
+def test_strong_edges_of_a_sentence_leave_most_of_the_paper_white(n: int) -> None:
+    W = np.full((n, n), 0.05)
+    W[:, 0] = 0.4
+    ax = plot.graph(af.AttentionGraph([W] * 6), vmax=0.4)
+    canvas = ax.figure.canvas
+    canvas.draw()
+    left, bottom, right, top = ax.get_window_extent().extents.astype(int)
+    darkest = np.asarray(canvas.buffer_rgba())[::-1, :, :3].min(axis=-1)
+    assert 0.05 < (darkest[bottom:top, left:right] < 128).mean() < 0.35
+
+
+def test_weak_edges_among_more_nodes_are_paler_and_strong_ones_are_not() -> None:
+    looks: list[tuple[float, float]] = []
+    for n in (5, 18, 30):
+        W = np.zeros((n, n))
+        W[0, 1], W[1, 2] = 0.1, 0.5
+        edges = _edges(plot.graph(af.AttentionGraph([W])))
+        looks.append((edges[0.0, 1.0, 1.0, 0.0][1], edges[1.0, 1.0, 2.0, 0.0][1]))
+    (few, strong), (more, as_strong), (most, still_strong) = looks
+    assert few > more > most
+    assert strong == as_strong == still_strong
+
+
+def test_nodes_of_many_layers_do_not_touch() -> None:
+    ax = plot.graph(af.AttentionGraph([np.full((5, 5), 0.2)] * 200))
+    *_, nodes = ax.collections
+    points = ax.get_window_extent().height * 72 / ax.figure.dpi
+    assert nodes.get_sizes()[0] ** 0.5 < points / 200
+
+
 def test_each_method_has_its_colour_and_title(attention: af.Attention) -> None:
     panels = plot.compare(attention)
     assert [ax.get_title() for ax in panels] == [

@@ -254,3 +254,18 @@ def test_given_axes_are_used(attention: af.Attention) -> None:
     ax = Figure().subplots()
     assert plot.heatmap(af.raw(attention), query=0, ax=ax) is ax
     assert plt.get_fignums() == []
+
+
+@pytest.mark.parametrize("tokens", [3, 8, 20])
+def test_colour_bars_of_many_layers_are_as_high_as_the_cells(tokens: int) -> None:
+    a = random_attention(30, 1, tokens, seed=0)
+    panels = plot.compare(af.raw(a, queries=0), af.rollout(a, queries=0), view="heatmap")
+    figure = panels[0].figure
+    figure.draw_without_rendering()
+    assert len(figure.axes) == 4
+    for panel, bar in zip(panels, figure.axes[2:], strict=True):
+        cells, box = panel.get_window_extent(), bar.get_window_extent()
+        assert box.height > 0.9 * cells.height  # an arrow has the rest
+        points = 72 / figure.dpi
+        assert 4 < box.width * points < 16
+        assert 3 < (box.x0 - cells.x1) * points < 10

@@ -86,9 +86,13 @@ def test_nodes_on_the_sources_side_are_shaded(attention: af.Attention) -> None:
 def test_the_title_says_that_both_are_equal(attention: af.Attention) -> None:
     m = af.max_flow(attention, source=(3, 0), sink=2)
     ax = plot.max_flow(attention, m)
-    assert ax.get_title() == f"[CLS] at layer 3 → key\nflow {m.value:.3f} = cut {m.value:.3f}"
+    assert ax.get_title() == f"0 [CLS] at layer 3 → 2 key\nflow {m.value:.3f} = cut {m.value:.3f}"
     m = af.max_flow(attention, source=(3, 0), sink=2, onto=1)
-    assert plot.max_flow(attention, m).get_title().startswith("[CLS] at layer 3 → key at layer 1\n")
+    assert (
+        plot.max_flow(attention, m)
+        .get_title()
+        .startswith("0 [CLS] at layer 3 → 2 key at layer 1\n")
+    )
     assert plot.max_flow(attention, m, title="mine").get_title() == "mine"
     legend = ax.get_legend()
     assert any("minimum cut" in text.get_text() for text in legend.get_texts())
@@ -174,9 +178,25 @@ def test_bad_input_raises_an_error_before_a_figure_is_made(attention: af.Attenti
     assert plot.max_flow(g, m, ax=ax) is ax
 
 
+def test_the_title_says_which_of_two_tokens_of_one_name_is_meant() -> None:
+    a = random_attention(2, 1, 3, tokens=["the", "key", "the"])
+    first, last = (plot.max_flow(a, af.max_flow(a, source=(2, 0), sink=k)) for k in (0, 2))
+    assert first.get_title().startswith("0 the at layer 2 → 0 the\n")
+    assert last.get_title().startswith("0 the at layer 2 → 2 the\n")
+
+
+def test_the_legend_explains_edges_nodes_and_rings(attention: af.Attention) -> None:
+    ax = plot.max_flow(attention, af.max_flow(attention, source=(1, 0), sink={1, 2}))
+    count = len(ax.collections[2].get_segments())
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == [
+        "flow", f"minimum cut: {count} full edges", "no flow", "before the cut", "after the cut",
+        "source (top), sinks (bottom)",
+    ]  # fmt: skip
+
+
 def test_a_set_of_tokens_is_named_and_ringed() -> None:
     a = af.random_attention(3, 2, 4, tokens=["the", "key", "is", "here"])
     ax = plot.max_flow(a, af.max_flow(a, source=(3, 0), sink={1, 3}))
-    assert ax.get_title().splitlines()[0] == "the at layer 3 → key, here"
+    assert ax.get_title().splitlines()[0] == "0 the at layer 3 → 1 key, 3 here"
     rings: Any = ax.collections[-1]
     assert len(rings.get_offsets()) == 3  # the source and two tokens

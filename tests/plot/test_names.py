@@ -78,7 +78,7 @@ def test_every_figure_shows_the_names_that_people_write() -> None:
     ]  # fmt: skip
     for ax in figures:
         assert [label.get_text() for label in ax.get_xticklabels()] == shown
-    assert figures[-1].get_title().startswith("Paris at layer 2 → Paris")
+    assert figures[-1].get_title().startswith("1 Paris at layer 2 → 1 Paris")
     for ax in (plot.heatmap(one, tokens="rows"), plot.bar(one, tokens="rows"), figures[3]):
         assert [label.get_text() for label in ax.get_yticklabels()] == shown
     odds: Any = {"candidates": ["Paris", "<s>"], "probabilities": {"a": 0.5, "b": 0.5}}

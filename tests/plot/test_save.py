@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 import attnflow as af
 from attnflow import plot as typed_plot
 from attnflow.evaluate import LayerTable
+from attnflow.paper import PaperFigure
 
 # Of many kinds of artists that matplotlib's types do not tell apart.
 plot: Any = typed_plot
@@ -49,6 +50,32 @@ def test_a_figure_can_be_given_and_must_have_a_place(tmp_path: Path) -> None:
     with pytest.raises(af.InputError, match="expected a Figure or Axes"):
         plot.save("figure", tmp_path / "a.svg")
     assert [path.name for path in tmp_path.iterdir()] == ["a.PNG"]
+
+
+def test_axes_of_one_figure_can_be_given_together(attention: af.Attention, tmp_path: Path) -> None:
+    panels = plot.compare(attention)
+    plot.save(panels, tmp_path / "tuple.svg")
+    plot.save(list(panels), tmp_path / "list.svg")
+    plot.save(np.array(panels).reshape(3, 1), tmp_path / "array.svg")
+    plot.save(panels[0], tmp_path / "one.svg")
+    assert len({path.read_bytes() for path in tmp_path.iterdir()}) == 1
+
+
+def test_what_has_no_single_figure_raises_an_error_with_the_fix(
+    attention: af.Attention, tmp_path: Path
+) -> None:
+    t = af.raw(attention)
+    two = plot.graph(t), plot.graph(t)
+    with pytest.raises(af.InputError, match=r"got 2 axes of 2 figures\. Call save once"):
+        plot.save(two, tmp_path / "a.svg")
+    with pytest.raises(af.InputError, match="got 0 axes of 0 figures"):
+        plot.save((), tmp_path / "a.svg")
+    with pytest.raises(af.InputError, match=r"got ColouredText\. Write its to_html\(\) to a file"):
+        plot.save(plot.text(t, query=0), tmp_path / "a.svg")
+    found = PaperFigure(two[0].figure, ())
+    with pytest.raises(af.InputError, match=r"got PaperFigure\. Pass its \.figure"):
+        plot.save(found, tmp_path / "a.svg")
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("path", [None, 5, b"a.svg", "a\0.svg", "a\ud800.svg"])

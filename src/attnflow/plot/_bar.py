@@ -45,7 +45,8 @@ def bar(
     """Draw the scores of one position as bars: a group for each token, a bar for each method.
 
     Every position has bars of its own, also where several have one name. Tokens that were taken out
-    of the attention have a dash instead, and a line below names them.
+    of the attention have a dash instead, and a line below names them. A line below also names the
+    answers that importance is for, if it records them.
 
     Parameters
     ----------

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from attnflow._internal.display import label_names
 from attnflow.errors import InputError
 from attnflow.plot._checks import query_index
 from attnflow.plot._labels import (
@@ -23,6 +25,13 @@ from attnflow.plot._scale import own_column
 from attnflow.types import Importance, TokenAttention
 
 Result: TypeAlias = TokenAttention | Importance
+_ANSWERS = ("target_name", "other_name")
+# Names of the scores that importance explains, where they are not plain.
+_SCORES = {
+    "log_probability": "log probability",
+    "difference": "difference of probabilities",
+    "logit_difference": "difference of logits",
+}
 
 
 class Series(NamedTuple):
@@ -35,7 +44,7 @@ class Series(NamedTuple):
     unit: str
     of: str  # layer and query; "" for importance
     removed: NDArray[np.bool_]  # whether a token has no score
-    notes: list[str]  # about all scores
+    notes: list[str]  # what was taken out of scores; of importance the answer it is for
 
 
 def series_of(results: Sequence[object], query: int | None, layer: int | None) -> list[Series]:
@@ -101,7 +110,22 @@ def _removed(one: TokenAttention, query: int, scores: NDArray[np.float64]) -> ND
 def _of_importance(one: Importance) -> Series:
     label = "blank-out" if one.method == "blank_out" else one.method.replace("_", " ")
     none = np.zeros(len(one.tokens), dtype=np.bool_)
-    return Series(one.values, None, one.method, label.capitalize(), "importance", "", none, [])
+    title, notes = label.capitalize(), _answer_notes(one)
+    return Series(one.values, None, one.method, title, "importance", "", none, notes)
+
+
+def _answer_notes(one: Importance) -> list[str]:
+    """Return a line about the answers that importance is for, and their score, if recorded.
+
+    >>> settings = {"score": "logit", "target_name": "Ġhis"}
+    >>> _answer_notes(Importance([1.0], ["a"], "blank_out", settings))
+    ['importance for his (logit)']
+    """
+    given = [str(one.settings[key]) for key in _ANSWERS if key in one.settings]
+    names = label_names(given)
+    score = str(one.settings.get("score", ""))
+    shown = f" ({_SCORES.get(score, score)})" if score else ""
+    return [f"importance for {' against '.join(map(names.__getitem__, given))}{shown}"] * any(given)
 
 
 def title_of(series: Sequence[Series], names: Sequence[str]) -> str:
@@ -113,15 +137,15 @@ def title_of(series: Sequence[Series], names: Sequence[str]) -> str:
 
 
 def notes_of(series: Sequence[Series], names: Sequence[str]) -> list[str]:
-    """Return the notes about all token attention; those about some, with its names."""
-    about: dict[str, list[str]] = {}
+    """Return the notes about all token attention or all importance; with names those about some."""
+    about: dict[tuple[bool, str], list[str]] = {}
     for one, name in zip(series, names, strict=True):
         for note in one.notes:
-            about.setdefault(note, []).append(name)
-    scored = sum(bool(one.of) for one in series)
+            about.setdefault((bool(one.of), note), []).append(name)
+    counts = Counter(bool(one.of) for one in series)
     return [
-        note if len(those) == scored else f"{note}: {', '.join(those)}"
-        for note, those in about.items()
+        note if len(those) == counts[scored] else f"{note}: {', '.join(those)}"
+        for (scored, note), those in about.items()
     ]
 
 

@@ -26,6 +26,8 @@ Tokens: TypeAlias = Literal["columns", "rows"]
 
 # Points; smaller cells have no lines between them. Chosen by eye.
 _MIN_CELL = 9.0
+# Points; limits of the width of a colour bar, and its least distance from the cells. Chosen by eye.
+_BAR_WIDTHS, _BAR_PAD = (7.0, 12.0), 4.0
 
 
 def check_tokens(tokens: object) -> Tokens:
@@ -133,8 +135,11 @@ def draw_colorbar(ax: Axes, image: Any, label: str, *, extend: bool) -> None:
     from matplotlib.ticker import AutoLocator, MaxNLocator
 
     figure: Any = ax.get_figure(root=True)
-    # Thin, and as high as the axes; chosen by eye.
-    shape = {"fraction": 0.05, "pad": 0.015, "aspect": 25}
+    width, height = _axes.pitch(ax, 1), _axes.pitch(ax, 1, vertical=True)
+    # Thin, and as high as the axes, also of narrow and high ones; chosen by eye.
+    fraction = min(max(0.05 * width, _BAR_WIDTHS[0]), _BAR_WIDTHS[1]) / width
+    shape = {"fraction": fraction, "pad": max(0.015, _BAR_PAD / width)}
+    shape["aspect"] = max(25.0, 1.3 * height / (fraction * width))  # the layout may make it higher
     bar = figure.colorbar(image, ax=ax, extend="max" if extend else "neither", **shape)
     if isinstance(bar.locator, AutoLocator):
         bar.locator = MaxNLocator(5, steps=[1, 2, 5, 10])  # short numbers, as names need the space

@@ -14,7 +14,7 @@ from attnflow.errors import InputError
 from attnflow.plot import _axes
 from attnflow.plot._checks import check_title, check_vmax
 from attnflow.plot._labels import layer_names, score_notes
-from attnflow.plot._layered import MIN_ASPECT, MIN_SHARE, Stack, draw_edges, draw_nodes, frame
+from attnflow.plot._layered import MIN_ASPECT, Stack, draw_edges, draw_nodes, frame
 from attnflow.plot._palette import GREY, INK, TITLES, colour_of
 from attnflow.plot._scale import fans, is_segmented, widest_edge
 from attnflow.types import AttentionGraph, TokenAttention
@@ -33,7 +33,7 @@ _LEAST_SPAN = 0.04
 # Chosen by eye.
 _FEW_NODES = 20
 # Opacity of fans, and the share of the full width that they have. Chosen by eye.
-_FAN_OPACITY, _FAN_WIDTH = 0.3, 0.3
+_FAN_OPACITY, _FAN_WIDTH = 0.3, 0.5
 
 
 def graph(
@@ -75,10 +75,12 @@ def graph(
     than five times that of every node outside the largest quarter: those to an attention sink. Fans
     to a row of more than 20 nodes would cover all other edges: they are grey and thin, and a line
     below names their nodes.
-    Edges below a fiftieth of the widest are left out, and of more than 20,000 coloured or 20,000
-    grey ones the largest are drawn. If not all names fit, the tokens with the largest sums are
-    labelled. A star marks layers whose flow is saturated, and a dagger those where it is flat for
-    every query drawn, see `flow`. A line below says what was taken out of the scores.
+    The widest edges are as wide as the space between nodes and rows allows, and weak ones fade
+    among many nodes. Edges below a fiftieth of the widest are left out, and of more than 20,000
+    coloured or 20,000 grey ones the largest are drawn. If not all names fit, the tokens with the
+    largest sums are labelled. A star marks layers whose flow is saturated, and a dagger those where
+    it is flat for every query drawn, see `flow`. A line below says what was taken out of the
+    scores.
     Abnar & Zuidema (2020), https://doi.org/10.18653/v1/2020.acl-main.385
 
     Examples
@@ -115,8 +117,8 @@ def draw_rows(
     others = [np.where(fan, 0.0, matrix) for matrix, fan in pairs]
     _ = draw_edges(ax, rows.stack, others, colour=rows.colour, vmax=top)
     if names := rows.named(covering):
-        thin = [np.where(fan, _FAN_WIDTH * np.minimum(matrix, top), 0.0) for matrix, fan in pairs]
-        behind: Any = {"opacity": _FAN_OPACITY, "zorder": 0.5, "min_share": _FAN_WIDTH * MIN_SHARE}
+        thin = [np.where(fan, matrix, 0.0) for matrix, fan in pairs]
+        behind: Any = {"opacity": _FAN_OPACITY, "width": _FAN_WIDTH, "zorder": 0.5}
         _ = draw_edges(ax, rows.stack, thin, colour=GREY, vmax=top, **behind)
         _axes.note_below(ax, [f"grey: edges to {', '.join(names)}, which would cover others"])
     _draw_unbounded(ax, rows)

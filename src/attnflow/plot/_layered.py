@@ -24,11 +24,15 @@ _MAX_EDGES = 20_000
 # Points; chosen by eye.
 _MIN_WIDTH, _MAX_WIDTH = 0.3, 5.0
 _MAX_NODE = 5.0
-# Nodes in a row above which edges become more transparent. Chosen by eye.
-_CROWDED = 20
+# Width of the largest edge as a share of the space between the longest edges to one node, and the
+# least such width in points. Chosen by eye, on real models with 5 to 30 tokens.
+_FILLED, _LEAST_WIDTH = 0.7, 1.0
+# Nodes in a row for each unit of the exponent by which opacity falls with the weight, and limits of
+# the exponent: among many nodes weak edges fade, and strong ones stay. Chosen by eye.
+_NODES_PER_UNIT, _EXPONENTS = 16, (0.8, 1.5)
 # Smallest height of a figure as a share of its width: in a flatter one, edges are too slanted to
 # follow. Chosen by eye.
-MIN_ASPECT = 0.33
+MIN_ASPECT = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +62,22 @@ class Stack:
         return np.stack([upper, lower], axis=1)
 
     def edge_width(self, ax: Axes) -> float:
-        """Return the width of the largest edge in points, by the space between nodes."""
-        return float(np.clip(0.2 * _axes.pitch(ax, self.widest), 1.0, _MAX_WIDTH))
+        """Return the width of the largest edge in points, by the space between edges.
+
+        The space is that between the longest edges to one node, where they are farthest apart.
+        """
+        across, up = self._space(ax)
+        space = across * up / np.hypot(across * (self.widest - 1), up)
+        return float(np.clip(_FILLED * space, _LEAST_WIDTH, _MAX_WIDTH))
 
     def node_size(self, ax: Axes) -> float:
         """Return the diameter of a node in points, by the space between nodes."""
-        return float(np.clip(0.35 * _axes.pitch(ax, self.widest), 0.8, _MAX_NODE))
+        return float(np.clip(0.35 * min(self._space(ax)), 0.8, _MAX_NODE))
+
+    def _space(self, ax: Axes) -> tuple[float, float]:
+        """Return the distances of columns and of rows in points."""
+        rows = len(self.sizes) - 0.4  # as `frame` sets the limits
+        return _axes.pitch(ax, self.widest), _axes.pitch(ax, rows, vertical=True)
 
 
 def draw_edges(
@@ -74,13 +88,14 @@ def draw_edges(
     colour: str,
     vmax: float,
     min_share: float = MIN_SHARE,
+    width: float = 1.0,
     opacity: float = 0.9,
     zorder: float = 1.0,
 ) -> LineCollection:
     """Draw edges as wide and opaque as their weights, the largest on top.
 
     `matrices[r]` (above, below) are the weights of the edges from row r + 1 to row r. `vmax` is the
-    weight of an edge of full width; larger ones are as wide.
+    weight of an edge of full width; larger ones are as wide. `width` is a share of that width.
     """
     from matplotlib.collections import LineCollection
     from matplotlib.colors import to_rgb
@@ -97,13 +112,11 @@ def draw_edges(
     share, line = share[order], line[order]
     colours = np.empty((len(share), 4))
     colours[:, :3] = to_rgb(colour)
-    # Chosen by eye: thin edges stay visible, and many edges do not merge into one area.
-    transparency = float(np.clip(_CROWDED / stack.widest, 0.3, 1.0))
-    colours[:, 3] = opacity * transparency * share**0.8
+    colours[:, 3] = opacity * share ** float(np.clip(stack.widest / _NODES_PER_UNIT, *_EXPONENTS))
     drawn = LineCollection(
         list(line),
         colors=colours,
-        linewidths=_MIN_WIDTH + (stack.edge_width(ax) - _MIN_WIDTH) * share,
+        linewidths=_MIN_WIDTH + (width * stack.edge_width(ax) - _MIN_WIDTH) * share,
         capstyle="round",
         zorder=zorder,
     )

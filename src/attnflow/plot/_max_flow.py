@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnflow._internal.display import one_line, token_names
+from attnflow._internal.display import numbered, one_line, token_names
 from attnflow.errors import InputError
 from attnflow.maxflow import MaxFlow
 from attnflow.plot import _axes
@@ -31,7 +31,7 @@ _TOLERANCE = 1e-9
 # Cut edges that get a bar each; more would overlap. Chosen by eye.
 _MAX_BARS = 80
 # Inches for the legend. Chosen: its longest line.
-_LEGEND_INCHES = 1.7
+_LEGEND_INCHES = 2.0
 # Half the length of a bar across a cut edge, as a share of the largest edge width, and its limits
 # in points. Chosen by eye.
 _BAR, _BAR_POINTS = 1.2, (3.0, 6.0)
@@ -51,7 +51,8 @@ def max_flow(
 
     Edges with flow are green, as wide as their flow. Edges of the cut, which are saturated and sum
     to the value of the flow, are orange, with a bar across each unless there are more than 80.
-    Nodes on the source's side of the cut are shaded. Grey edges carry no flow.
+    Nodes before the cut, on the source's side, are shaded. Grey edges carry no flow. Source and
+    sink have rings.
 
     Parameters
     ----------
@@ -213,9 +214,9 @@ def _check_same_graph(result: MaxFlow, matrices: Sequence[NDArray[Any]], onto: i
 
 
 def _node_name(graph: AttentionGraph, layer: int, position: int) -> str:
-    """Return the name of a node, or its position if it has none."""
-    name = short(token_names(graph.names(layer))[position])
-    return f"position {position}" if name in ("", str(position)) else name
+    """Return the position of a node with its name, as names may occur twice."""
+    name = numbered(position, short(token_names(graph.names(layer))[position]))
+    return f"position {position}" if name == str(position) else name
 
 
 def _draw_bars(ax: Axes, pair: _Pair) -> None:
@@ -262,13 +263,18 @@ def _draw_legend(ax: Axes, pair: _Pair) -> None:
     from matplotlib.lines import Line2D
 
     count = sum(int(cut.sum()) for _, cut, _ in pair.edges)
-    many = f"{count} edge{'' if count == 1 else 's'}"
+    many = f"{count} full edge{'' if count == 1 else 's'}"
     node: dict[str, Any] = {"linestyle": "none", "marker": "o", "markeredgecolor": INK}
+    ring: dict[str, Any] = {**node, "markerfacecolor": "none", "markeredgewidth": 1.2}
     handles = [
         Line2D([], [], color=_FLOW, linewidth=3),
         Line2D([], [], color=CUT, linewidth=3),
         Line2D([], [], color=PALE, linewidth=2),
         Line2D([], [], markerfacecolor=_SOURCE_SIDE, markersize=6, **node),
+        Line2D([], [], markerfacecolor="white", markersize=6, **node),
+        Line2D([], [], markersize=9, **ring),
     ]
-    labels = ["flow", f"minimum cut: {many}", "not needed", "side of the source"]
+    sinks = "sink" if len(pair.sinks) == 1 else "sinks"
+    ends = f"source (top), {sinks} (bottom)"
+    labels = ["flow", f"minimum cut: {many}", "no flow", "before the cut", "after the cut", ends]
     _axes.legend(ax, handles, labels, handlelength=1.4)

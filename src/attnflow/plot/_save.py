@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
+
+import numpy as np
 
 from attnflow._internal.files import PathLike, as_path, atomic_file
 from attnflow.errors import InputError
@@ -26,13 +29,13 @@ _settings_lock = threading.RLock()
 _NO_DATE: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
 
 
-def save(figure: Axes | Figure, path: PathLike, *, dpi: float = _DPI) -> None:
+def save(figure: Axes | Figure | Sequence[Axes], path: PathLike, *, dpi: float = _DPI) -> None:
     """Write a figure to a .svg, .pdf or .png file, by the suffix of the name.
 
     Parameters
     ----------
     figure
-        The figure, or axes of it.
+        The figure, or axes of it: one, or several as `compare` returns them.
     path
         Name of the file, which is written completely or not at all; an existing file is replaced.
     dpi
@@ -61,15 +64,39 @@ def save(figure: Axes | Figure, path: PathLike, *, dpi: float = _DPI) -> None:
     kind = target.suffix.lower().removeprefix(".")
     if kind not in FORMATS:
         raise InputError(f"path must end in .svg, .pdf or .png, got {path}")
-    root: Any = figure.get_figure(root=True) if hasattr(figure, "get_figure") else figure
-    if not hasattr(root, "draw_without_rendering") or not hasattr(root, "savefig"):
-        removed = " that were removed from their figure" if root is None else ""
-        raise InputError(f"expected a Figure or Axes, got {type(figure).__name__}{removed}")
+    root = _figure_of(figure)
     _check_dpi(root, dpi)
     settings: Any = {"pdf.fonttype": 42, "svg.hashsalt": "attnflow"}
     with _settings_lock, mpl.rc_context(settings), atomic_file(target) as draft:
         metadata = _NO_DATE.get(kind)
         root.savefig(draft, format=kind, dpi=dpi, metadata=metadata, bbox_inches=_extent(root))
+
+
+def _figure_of(given: Any) -> Any:
+    """Return the figure that was given, or that of axes."""
+    several = list(getattr(given, "flat", given)) if _is_sequence(given) else [given]
+    figures = {id(root): root for root in map(_root, several)}
+    if len(figures) != 1:
+        raise InputError(
+            f"expected a Figure or axes of one, got {len(several)} axes of {len(figures)} figures. "
+            "Call save once for each figure"
+        )
+    return next(iter(figures.values()))
+
+
+def _is_sequence(given: object) -> bool:
+    # Arrays of axes are what `figure.subplots` returns.
+    return isinstance(given, list | tuple | np.ndarray)
+
+
+def _root(given: Any) -> Any:
+    root = given.get_figure(root=True) if hasattr(given, "get_figure") else given
+    if hasattr(root, "draw_without_rendering") and hasattr(root, "savefig"):
+        return root
+    removed = " that were removed from their figure" if root is None else ""
+    fix = ". Pass its .figure" if root is not None and hasattr(given, "figure") else ""
+    fix = ". Write its to_html() to a file" if hasattr(given, "to_html") else fix
+    raise InputError(f"expected a Figure or Axes, got {type(given).__name__}{removed}{fix}")
 
 
 def _check_dpi(figure: Any, dpi: object) -> None:
