@@ -12,7 +12,13 @@ from attnflow._internal import storage
 from attnflow._internal.display import label_names
 from attnflow._internal.sinks import describe_sinks, sinks_to_remove
 from attnflow.cli import _model_options as options
-from attnflow.cli._loading import explain_memory_errors, loaded_model, loading, read_layout
+from attnflow.cli._loading import (
+    explain_memory_errors,
+    explain_missing_head,
+    loaded_model,
+    loading,
+    read_layout,
+)
 from attnflow.cli._notes import (
     print_edges_note,
     print_gradient_note,
@@ -205,7 +211,8 @@ def _explained(
             )
         except UnsupportedModelError as reason:
             if any(value is not None for value in predicted.values()):
-                raise
+                with explain_missing_head():
+                    raise
             graphs = _graphs(loaded, text, edges, passes["layout"], truncate=passes["truncate"])
             print_note(f"the page shows only {', '.join(graphs)}, without a prediction: {reason}")
             print_edges_note(graphs)

@@ -113,7 +113,7 @@ class ExplainResponse(BaseModel):
         description="Whether every flow is at its ceiling, so that it does not depend on the query."
     )
     flat: bool = Field(
-        description="Whether all tokens but the query's own have nearly one score of flow."
+        description="Whether all tokens but the query's own have nearly the same score of flow."
     )
     settings: dict[str, Any] = Field(description="Settings of all results.")
     page: dict[str, Any] | None = Field(
