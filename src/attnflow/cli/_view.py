@@ -197,7 +197,11 @@ def _explained(
     passes: dict[str, Any],
 ) -> Explanation | Mapping[str, _Edges]:
     """Return an explanation; if the model has no prediction, its edge weights, with a note."""
-    with loading("explaining", model) as progress, explain_memory_errors("a shorter text"):
+    with (
+        loading("explaining", model) as progress,
+        explain_memory_errors("a shorter text"),
+        explain_missing_head(),
+    ):
         loaded = loaded_model(model, load_settings)
         try:
             explanation = explain(
@@ -211,8 +215,7 @@ def _explained(
             )
         except UnsupportedModelError as reason:
             if any(value is not None for value in predicted.values()):
-                with explain_missing_head():
-                    raise
+                raise
             graphs = _graphs(loaded, text, edges, passes["layout"], truncate=passes["truncate"])
             print_note(f"the page shows only {', '.join(graphs)}, without a prediction: {reason}")
             print_edges_note(graphs)

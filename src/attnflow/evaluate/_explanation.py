@@ -225,7 +225,7 @@ class Explanation:
         edges = "" if self.edges == "attention" else f", edges {self.edges}"
         answer, p = self.prediction.label, self.prediction.probabilities
         caption = f"{self.answer_names[answer]} {format_number(p[answer])}, layer {self.layer}, "
-        caption += f"query {self.query}{edges}"
+        caption += f"from {position_names([self.query], self.tokens)}{edges}"
         weights = self.graphs[self.edges]
         made = weights.settings if isinstance(weights, AttentionGraph) else {}
         if share := percent(cast("float", made.get("clipped", 0.0))):

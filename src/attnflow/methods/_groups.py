@@ -49,7 +49,7 @@ def group_columns(groups: Groups, tokens: tuple[str, ...]) -> Columns:
 
 
 def check_positions(
-    values: Iterable[int] | int, name: str, size: int, *, expected: str = "a set of integers"
+    values: Iterable[int] | int, name: str, size: int, *, expected: str = "integers"
 ) -> tuple[int, ...]:
     """Return distinct positions below `size` in rising order, at least one.
 
