@@ -130,8 +130,9 @@ def test_a_model_without_a_head_is_an_error_that_names_commands_which_take_it(
     import transformers as hf
     from tokenizers import Tokenizer, models
 
-    words = Tokenizer(models.WordLevel({"[UNK]": 0}, unk_token="[UNK]"))
-    tokenizer = hf.PreTrainedTokenizerFast(tokenizer_object=words, unk_token="[UNK]")
+    named: Any = {"unk_token": "[UNK]"}
+    words = Tokenizer(models.WordLevel({"[UNK]": 0}, **named))
+    tokenizer = hf.PreTrainedTokenizerFast(tokenizer_object=words, **named)
     _ = tokenizer.save_pretrained(tmp_path / "model")
     sizes: Any = {"hidden_size": 8, "num_attention_heads": 2, "intermediate_size": 8}
     config = hf.BertConfig(vocab_size=1, num_hidden_layers=1, **sizes)

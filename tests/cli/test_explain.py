@@ -214,10 +214,10 @@ def test_too_few_tokens_for_a_rank_correlation_are_a_dash_with_a_note(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     note = "no rank correlation: fewer than three tokens have scores"
-    assert note not in run("explain", "key").stderr  # three tokens, with [CLS] and <?>
     monkeypatch.setattr("attnflow.evaluate._explain._is_small_plain", lambda _: False)
     put_in_sinks(monkeypatch, "attnflow.evaluate._explain", 1)
-    result = run("explain", "key")
+    assert note not in run("explain", "the key").stderr
+    result = run("explain", "key")  # three tokens, with [CLS] and <?>, of which two are left
     *_, blanked, gradient = result.stdout.splitlines()
     assert blanked.split() == ["blank-out", "-", "-", "-"]
     assert gradient.split() == ["input", "gradient", "-", "-", "-"]

@@ -254,11 +254,8 @@ def test_edges_of_a_single_query_are_no_edges_to_sinks() -> None:
 def test_sinks_of_layers_with_other_nodes_have_the_names_of_their_layer() -> None:
     tokens = [f"t{at}" for at in range(25)]
     other = af.AttentionGraph([_sunk(30, 25), _sunk(10, 30, sink=6)], tokens)
-    names = "4 t4, 6 of layer 1"
-    assert (
-        plot.graph(other).get_xlabel()
-        == f"grey: edges to positions {names}, which would cover others"
-    )
+    names = "positions 4 t4, 6 of layer 1"
+    assert plot.graph(other).get_xlabel() == f"grey: edges to {names}, which would cover others"
     # Ten nodes are few, also below a row of many.
     assert _grey(plot.graph(af.AttentionGraph([_sunk(30, 10)]))) == set()
 

@@ -57,8 +57,8 @@ def test_the_caption_says_what_was_taken_out_and_from_which_score_colours_are_fu
     settings = {"without": (1,), "receptive_field": True}
     t = af.TokenAttention([[[0.7, 0.0, 0.3]]], [*"abc"], [6], [0], "rollout", settings)
     assert plot.text(t).caption == (
-        "Attention rollout, layer 6, from position 0 a, without position 1 b, corrected for the receptive field, "
-        "full colour from 0.3"
+        "Attention rollout, layer 6, from position 0 a, without position 1 b, "
+        "corrected for the receptive field, full colour from 0.3"
     )
 
 
