@@ -104,7 +104,8 @@ class ExplainResponse(BaseModel):
     )
     correlations: dict[str, dict[str, float | None]] = Field(
         description="Importance → method → Spearman's rank correlation over the tokens that are "
-        "not in `without`, and for rollout and flow the query's own; null where undefined."
+        "not in `without`, and for rollout and flow the query's own; null where undefined, and of "
+        "fewer than three tokens."
     )
     without: list[int] = Field(
         description="Positions of attention sinks that are taken out of the scores."
