@@ -79,8 +79,8 @@ def describe_sinks(sinks: Sequence[Sink], tokens: Sequence[str]) -> str:
     """Return a sentence about the sinks, position by position; `tokens` names the positions.
 
     >>> describe_sinks([Sink(1, 0, 0.6), Sink(2, 0, 0.8), Sink(3, 1, 0.7)], ["<s>", "a"])
-    "position 0 <s> receives 80 % of the attention of layer 2, and more than half in 2 layers; \
-position 1 a receives 70 % of the attention of layer 3"
+    'position 0 <s> receives 80 % of the attention of layer 2, and more than half in 2 layers; \
+position 1 a receives 70 % of the attention of layer 3'
     """
     parts: list[str] = []
     names = token_names(tokens)
