@@ -22,7 +22,7 @@ def test_it_opens_at_the_position_that_wrote_the_first_token(
     view: Any, close: Any, generated: af.Attention
 ) -> None:
     seen = view(generated, sinks="keep")
-    assert seen.caption().startswith("Layer 3, position 4 of, which wrote 5 Italy ·")
+    assert seen.caption().startswith("Layer 3, position 4 of, which wrote position 5 Italy ·")
     expected = af.rollout(generated, receptive_field=True).row(3, 4)
     assert close(seen.column("Attention rollout"), expected)
     assert (
@@ -44,7 +44,7 @@ def test_a_click_on_a_generated_token_shows_what_wrote_it(
     seen = view(generated, state="view=text")
     seen.panel("rollout").locator(".token", has_text="now").click()
     seen.settled()
-    assert seen.caption().startswith("Layer 3, position 5 Italy, which wrote 6 now ·")
+    assert seen.caption().startswith("Layer 3, position 5 Italy, which wrote position 6 now ·")
     assert seen.panel("rollout").locator(".token.selected").inner_text() == "Italy"
     assert "now, from layer 3, Italy" in seen.page.locator(".tooltip").inner_text()
     seen.panel("rollout").locator(".token", has_text="capital").click()
@@ -58,7 +58,7 @@ def test_so_does_a_click_in_the_graph(view: Any, generated: af.Attention) -> Non
     assert line.count() == 1  # along the labels of the output
     seen.click("rollout", 0, 6, N)
     assert seen.state() == "query=5"
-    assert seen.caption().startswith("Layer 3, position 5 Italy, which wrote 6 now ·")
+    assert seen.caption().startswith("Layer 3, position 5 Italy, which wrote position 6 now ·")
     bold = seen.panel("rollout").locator(".inner svg text[font-weight='600']")
     assert bold.all_text_contents() == ["3", "now"]
     seen.page.locator("input[value=heatmap]").check(force=True)

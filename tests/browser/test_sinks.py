@@ -48,15 +48,15 @@ def test_sinks_are_taken_out_and_can_be_put_back(
     layer, query = int(parts.get("layer", 3)), int(parts["query"])
     head: Any = {"head": int(parts["head"])} if "head" in parts else {}
     line = seen.page.locator(".sinks").inner_text()
-    assert "'[CLS]' (position 0) receives" in line
+    assert "position 0 [CLS] receives" in line
     assert "it is taken out" in line
-    assert "sinks removed: 0 [CLS]" in seen.caption()
+    assert "sinks removed: position 0 [CLS]" in seen.caption()
     for title, method in METHODS.items():
         assert close(seen.column(title), method(sunk, without=0, **head).row(layer, query)), title
     _keep(seen).check()
     seen.panel("flow").locator(".notes", has_not_text="Solving").wait_for()
     assert seen.state() == f"{state}&sinks=keep"
-    assert "sinks kept: 0 [CLS]" in seen.caption()
+    assert "sinks kept: position 0 [CLS]" in seen.caption()
     for title, method in METHODS.items():
         assert close(seen.column(title), method(sunk, **head).row(layer, query)), title
     _keep(seen).uncheck()
@@ -301,7 +301,7 @@ def test_a_fan_into_near_sinks_is_gray_and_does_not_set_the_scale(modules: Any, 
     assert set(found["gray"]) == {0, 59}
     assert len(found["colored"]) > 200
     assert not {0, 59} & set(found["colored"])
-    note = "Gray: edges to 0 t0, 59 t59, which would cover others."
+    note = "Gray: edges to positions 0 t0, 59 t59, which would cover others."
     assert note in view(attention).notes("rollout")
 
 
@@ -319,8 +319,8 @@ def test_gray_edges_name_the_nodes_of_their_layer(modules: Any) -> None:
     )
     eight = ", ".join(f"{at} a{at}" for at in range(8))
     assert notes == [
-        ["Gray: edges to 2 a2, 3 a3, 3 b3, which would cover others."],
-        [f"Gray: edges to {eight} and 2 more, which would cover others."],
+        ["Gray: edges to positions 2 a2, 3 a3, 3 b3, which would cover others."],
+        [f"Gray: edges to positions {eight} and 2 more, which would cover others."],
     ]
 
 

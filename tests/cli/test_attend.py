@@ -164,7 +164,7 @@ def test_attention_sinks_are_pointed_out(
     result = run("attend", saved("llama"), "the key", "--out", out)
     positions = sorted({sink.position for sink in af.Attention.load(out).sinks})
     assert positions[0] == 0
-    assert result.stderr.startswith("note: 'the' (position 0) receives ")
+    assert result.stderr.startswith("note: position 0 the receives ")
     it = "it" if len(positions) == 1 else "them"
     without = ",".join(map(str, positions))
     assert result.stderr.endswith(f"; attnflow compute --without {without} takes {it} out\n")
@@ -530,7 +530,7 @@ def test_the_installed_command_reads_a_real_model_and_prints_nothing_else(tmp_pa
     # The note about [CLS], which MiniLM parks attention on, and nothing of transformers. Before it,
     # a line where loading takes long.
     *before, note = result.stderr.splitlines()
-    assert note.startswith("note: '[CLS]' (position 0) receives ")
+    assert note.startswith("note: position 0 [CLS] receives ")
     assert not before or "loading the model" in before[0]
     assert len(before) <= 1
     assert result.returncode == 0

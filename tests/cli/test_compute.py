@@ -113,7 +113,7 @@ def test_a_sink_is_pointed_out_in_one_line_of_stderr(
     result = run("compute", sink_file, "--method", "rollout", *options)
     assert result.exit_code == 0
     assert result.stderr == (
-        "note: '<s>' (position 0) receives 61 % of the attention of layer 2, and more than half in "
+        "note: position 0 <s> receives 61 % of the attention of layer 2, and more than half in "
         "2 layers; --without 0 takes it out\n"
     )
     assert "note" not in result.stdout
@@ -137,7 +137,7 @@ def test_several_sinks_are_taken_out_together(run: Run, tmp_path: Path) -> None:
     af.Attention([[np.eye(3)[[0, 0, 0]]], [np.eye(3)[[2, 2, 2]]]], ["a", "b", "\n"]).save(path)
     result = run("compute", path, "--method", "raw")
     assert result.stderr == (
-        "note: 'a' (position 0) receives 100 % of the attention of layer 1; '⏎' (position 2) "
+        "note: position 0 a receives 100 % of the attention of layer 1; position 2 ⏎ "
         "receives 100 % of the attention of layer 2; --without 0,2 takes them out\n"
     )
 

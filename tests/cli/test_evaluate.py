@@ -45,7 +45,7 @@ def test_the_defaults_are_those_of_the_plan(run: Run, data: Path, tmp_path: Path
     assert "Spearman's rank correlation with input gradient, edges: attention" in result.stdout
     assert re.search(r"^layer +raw +rollout +flow$", result.stdout, re.MULTILINE)
     assert len(re.findall(r"^[1-6] ", result.stdout, re.MULTILINE)) == 6
-    assert f"wrote {tmp_path / 'run'}: results (parts: 1, of earlier runs: 0)" in result.stderr
+    assert f"wrote {tmp_path / 'run'}: results (parts: 1), run.json and" in result.stderr
     settings = json.loads((tmp_path / "run" / "run.json").read_text("utf-8"))
     assert settings["plan"] == EvaluationPlan().to_dict()
     table = pyarrow.dataset.dataset(tmp_path / "run" / "results").to_table()
@@ -122,6 +122,24 @@ def test_a_run_is_resumed_and_damage_is_noted(run: Run, data: Path, tmp_path: Pa
     assert "resuming: 2 of 6 texts are done" in again.stderr
     assert f"note: 1 damaged files were computed again: {files[1].name}" in again.stderr
     assert "parts: 3, of earlier runs: 1" in again.stderr
+
+
+def test_a_model_without_a_head_is_an_error_that_names_commands_which_take_it(
+    run: Run, data: Path, tmp_path: Path
+) -> None:
+    import transformers as hf
+    from tokenizers import Tokenizer, models
+
+    named: Any = {"unk_token": "[UNK]"}
+    words = Tokenizer(models.WordLevel({"[UNK]": 0}, **named))
+    tokenizer = hf.PreTrainedTokenizerFast(tokenizer_object=words, **named)
+    _ = tokenizer.save_pretrained(tmp_path / "model")
+    sizes: Any = {"hidden_size": 8, "num_attention_heads": 2, "intermediate_size": 8}
+    config = hf.BertConfig(vocab_size=1, num_hidden_layers=1, **sizes)
+    hf.BertModel(config).save_pretrained(tmp_path / "model")
+    result = run("evaluate", tmp_path / "model", data, "--out", tmp_path / "run")
+    assert result.exit_code == 1
+    assert "this model makes no prediction that could be explained; attnflow view" in result.stderr
 
 
 def test_another_model_folder_is_named_by_its_folder(run: Run, data: Path, tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ def test_the_numbers_are_those_of_the_library(run: Run) -> None:
 
 def test_edges_are_those_of_the_library(run: Run) -> None:
     result = run("explain", TEXT, "--edges", "norms")
-    line = "Layer 6, from 0 [CLS], edges norms"
+    line = "Layer 6, from position 0 [CLS], edges norms"
     assert f"{line} (raw has the residual connection in it)\n" in result.stdout
     assert f"{line}\n" in run("explain", TEXT, "--edges", "norms", "--methods", "flow").stdout
     document = _document(run("explain", TEXT, "--edges", "norms", "--json"))
@@ -148,7 +148,7 @@ def test_the_table_shows_a_line_for_each_token_and_the_correlations(run: Run) ->
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
     assert lines[0].startswith("singular 0.9")
-    assert lines[1] == "Layer 6, from 0 [CLS]"
+    assert lines[1] == "Layer 6, from position 0 [CLS]"
     rows = [line for line in lines if line.startswith(tuple(TOKENS))]
     assert [row.split()[0] for row in rows] == TOKENS
     assert any(line.startswith("blank-out") for line in lines)
@@ -190,15 +190,17 @@ def test_sinks_are_taken_out_and_can_be_put_back(run: Run, monkeypatch: pytest.M
     monkeypatch.setattr("attnflow.evaluate._explain._is_small_plain", lambda _: False)
     put_in_sinks(monkeypatch, "attnflow.evaluate._explain", 1)
     removed = run("explain", TEXT)
-    assert removed.stdout.splitlines()[1] == "Layer 6, from 0 [CLS], without 1 the"
+    assert (
+        removed.stdout.splitlines()[1] == "Layer 6, from position 0 [CLS], without position 1 the"
+    )
     [row] = [line for line in removed.stdout.splitlines() if line.startswith("the ")][:1]
     assert row.split()[1:4] == ["-", "-", "-"]
-    note = "note: 'the' (position 1) receives"
+    note = "note: position 1 the receives"
     assert note in removed.stderr
     assert removed.stderr.count("; the scores are without it, --sinks keep puts it back") == 1
     assert _document(run("explain", TEXT, "--json"))["without"] == [1]
     kept = run("explain", TEXT, "--sinks", "keep")
-    assert kept.stdout.splitlines()[1] == "Layer 6, from 0 [CLS]"
+    assert kept.stdout.splitlines()[1] == "Layer 6, from position 0 [CLS]"
     assert note in kept.stderr
     assert "; --sinks remove takes it out" in kept.stderr
     other = run("explain", TEXT, "--edges", "norms").stderr
@@ -206,6 +208,20 @@ def test_sinks_are_taken_out_and_can_be_put_back(run: Run, monkeypatch: pytest.M
     assert "; --sinks takes it out of attention only, not of edges norms" in other
     wrong = run("explain", TEXT, "--receptive-field")
     assert (wrong.exit_code, "is only for causal attention" in wrong.stderr) == (1, True)
+
+
+def test_too_few_tokens_for_a_rank_correlation_are_a_dash_with_a_note(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    note = "no rank correlation: fewer than three tokens have scores"
+    monkeypatch.setattr("attnflow.evaluate._explain._is_small_plain", lambda _: False)
+    put_in_sinks(monkeypatch, "attnflow.evaluate._explain", 1)
+    assert note not in run("explain", "the key").stderr
+    result = run("explain", "key")  # three tokens, with [CLS] and <?>, of which two are left
+    *_, blanked, gradient = result.stdout.splitlines()
+    assert blanked.split() == ["blank-out", "-", "-", "-"]
+    assert gradient.split() == ["input", "gradient", "-", "-", "-"]
+    assert note in result.stderr
 
 
 def test_sinks_that_would_leave_fewer_than_two_tokens_are_kept_with_a_note(
@@ -220,7 +236,7 @@ def test_sinks_that_would_leave_fewer_than_two_tokens_are_kept_with_a_note(
     monkeypatch.setattr("attnflow.evaluate._explain._is_small_plain", lambda _: False)
     monkeypatch.setattr("attnflow.evaluate._explain.attend", two_sinks)
     shown = run("explain", "key")  # three tokens, with [CLS] and <?>
-    assert shown.stdout.splitlines()[1] == "Layer 6, from 0 [CLS]"
+    assert shown.stdout.splitlines()[1] == "Layer 6, from position 0 [CLS]"
     assert "; the scores keep them, as fewer than two other tokens would be left" in shown.stderr
     assert "--sinks" not in shown.stderr
 

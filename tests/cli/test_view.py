@@ -129,7 +129,7 @@ def test_sinks_are_taken_out_and_noted_unless_they_are_kept(
     af.Attention(weights, ["<s>", "a", "b", "c"]).save(file)
     removed = run("view", file, "--out", page)
     assert removed.exit_code == 0, removed.stderr
-    assert "'<s>' (position 0) receives 70 %" in removed.stderr
+    assert "position 0 <s> receives 70 %" in removed.stderr
     assert "the page opens without it" in removed.stderr
     assert (_document(page)["sinks"], _document(page)["keep_sinks"]) == ([0], False)
     kept = run("view", file, "--out", page, "--sinks", "keep")
@@ -143,11 +143,11 @@ def test_the_note_about_sinks_is_about_the_edges_that_the_page_opens_with(
     monkeypatch.setattr("attnflow.evaluate._explain._is_small_plain", lambda _: False)
     put_in_sinks(monkeypatch, "attnflow.evaluate._explain", 0)
     alone = run("view", TEXT, "--out", page)
-    assert "note: '[CLS]' (position 0) receives" in alone.stderr
+    assert "note: position 0 [CLS] receives" in alone.stderr
     for edges, named in (("norms", False), ("norms,attention", False), ("attention,norms", True)):
         result = run("view", TEXT, "--edges", edges, "--out", page)
         assert result.exit_code == 0, result.stderr
-        assert ("note: edges attention: '[CLS]' (position 0) receives" in result.stderr) is named
+        assert ("note: edges attention: position 0 [CLS] receives" in result.stderr) is named
         assert ("the page opens without" in result.stderr) is named
         assert _document(page)["sinks"] == ([0] if named else [])
 
@@ -308,6 +308,7 @@ def test_options_about_an_answer_that_there_is_none_of_are_an_error(
     folder = saved(hf.BertModel(hf.BertConfig(**SMALL)))
     result = run("view", "a film", "--model", folder, "--out", page, "--target", "0")
     assert result.exit_code == 1
+    assert "this model makes no prediction that could be explained; attnflow view" in result.stderr
     assert "expected an output with logits" in result.stderr
     assert not page.exists()
 

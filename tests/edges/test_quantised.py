@@ -98,4 +98,4 @@ def test_explain_has_blank_out_and_no_input_gradient(capsys: pytest.CaptureFixtu
     )
     assert explanation.settings()["input_gradient"] == {"missing": reason}
     caption = explanation._repr_html_().partition("</caption>")[0]
-    assert caption.endswith(f". No input_gradient: {reason}")
+    assert caption.endswith(f". No input gradient: {reason}")

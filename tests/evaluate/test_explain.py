@@ -92,7 +92,7 @@ def test_the_caption_says_what_importance_is_for_and_what_replaces_tokens(
     found = explain(shipped.model, shipped.tokenizer, TEXT, layer=3, methods=["raw"], **settings)
     caption = found._repr_html_().partition("</caption>")[0]
     assert caption.startswith("<table><caption>singular 0.9")
-    assert caption.endswith(f", layer 3, query 0{expected}")
+    assert caption.endswith(f", layer 3, from position 0 [CLS]{expected}")
 
 
 @pytest.mark.parametrize("name", ["attention", "norms", "gradient"])

@@ -33,7 +33,7 @@ def test_sinks_are_taken_out_and_said(small_gpt: models.Loaded) -> None:
         assert_close(found.scores[name].scores, expected.scores)  # pyright: ignore[reportArgumentType]
         assert found.scores[name].scores[0, 0, 0] == 0  # pyright: ignore[reportArgumentType]
     caption = found._repr_html_().partition("</caption>")[0]
-    assert "without the attention sink 0 the" in caption.lower()
+    assert "without the attention sink at position 0 the" in caption.lower()
     assert explanation_document(found, "gpt", small_gpt.tokenizer)["without"] == [0]
 
 
@@ -43,7 +43,7 @@ def test_several_sinks_are_plural(
     found = explain(small_gpt.model, small_gpt.tokenizer, TEXT, methods=["raw"])
     monkeypatch.setattr(type(found), "without", (0, 1))
     caption = found._repr_html_().partition("</caption>")[0]
-    assert "without the attention sinks 0 the" in caption.lower()
+    assert "without the attention sinks at positions 0 the" in caption.lower()
     assert "keeps them)" in caption
 
 
@@ -121,6 +121,21 @@ def test_sinks_taken_out_do_not_count_in_correlations(
     assert frame["score"].isna().sum() == len(found.scores)
     found.to_csv(tmp_path / "e.csv")
     assert "nan" not in (tmp_path / "e.csv").read_text(encoding="utf-8")
+
+
+@pytest.mark.usefixtures("sunk")
+@pytest.mark.parametrize(("text", "compared"), [("Mary saw John", 2), ("The author talked", 3)])
+def test_fewer_than_three_tokens_have_no_rank_correlation(
+    small_gpt: models.Loaded, text: str, compared: int
+) -> None:
+    found = explain(small_gpt.model, small_gpt.tokenizer, text)
+    assert (found.without, len(found.tokens) - 1) == ((0,), compared)
+    assert found.uncompared == (() if compared == 3 else tuple(METHODS))
+    for row in found.correlations().values():
+        assert [*row] == [*METHODS]
+        assert np.isnan([*row.values()]).all() == (compared < 3)
+    document = explanation_document(found, "gpt", small_gpt.tokenizer)
+    assert (document["correlations"]["blank_out"]["flow"] is None) == (compared < 3)
 
 
 @pytest.mark.parametrize("causal", [False, True])

@@ -442,7 +442,9 @@ def test_settings_say_what_decides_the_numbers(exact: Loaded) -> None:
     assert settings["importance"]["integrated_gradients"] == {
         "score": "probability", "signed": False, "baseline": "zero", "steps": 2,
     }  # fmt: skip
-    assert settings["edges"]["attention"] == {"heads": "mean", "residual": 0.5, "discard_ratio": 0}
+    assert settings["edges"]["attention"] == {
+        "heads": "mean", "residual": 0.5, "discard_ratio": 0, "causal": False,
+    }  # fmt: skip
     assert settings["edges"]["gradient"]["residual"] == "identity"
     assert settings["faithfulness"] == {
         "replace": "pad", "replaced_by": "[PAD]", "bins": (1, 5, 10, 20, 50), "rounding": "ceil",

@@ -1,4 +1,4 @@
-"""Flat flow: all tokens but the query's own have nearly one score."""
+"""Flat flow: all tokens but the query's own have nearly the same score."""
 
 from typing import Any
 

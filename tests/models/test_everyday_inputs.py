@@ -243,6 +243,7 @@ def test_a_pipeline_is_a_model_with_its_tokenizer(small_bert: models.Loaded) -> 
     )
     text = "Mary saw [MASK] house"
     _alike(af.attend(pipe, text), af.attend(model, tokenizer, text))
+    _alike(af.attend(small_bert, text), af.attend(model, tokenizer, text))
     assert len(af.attend(pipe, [text, text])) == 2
     blanked = blank_out(pipe, text=text)
     assert blanked == blank_out(model, tokenizer, text)
@@ -287,13 +288,16 @@ def test_every_public_function_of_a_model_and_a_tokenizer_is_among_those_tested(
 
 
 @pytest.mark.parametrize("name", _OF_MODELS)
-def test_a_pipeline_needs_no_tokenizer_in_the_call(small_bert: models.Loaded, name: str) -> None:
+def test_a_pipeline_or_what_load_returns_needs_no_tokenizer_in_the_call(
+    small_bert: models.Loaded, name: str
+) -> None:
     function, more, settings = _OF_MODELS[name]
     model, tokenizer, task = small_bert.model, small_bert.tokenizer, "fill-mask"
     if name == "logit_contributions":  # it needs blocks that normalise first
         config = hf.GPT2Config(vocab_size=len(tokenizer), n_embd=8, n_layer=2, n_head=2)
         model, task = hf.GPT2LMHeadModel(config).eval(), "text-generation"
     pipe = hf.pipeline(task, model=model, tokenizer=tokenizer, device="cpu")
+    loaded = models.Loaded(model, tokenizer)
     text: Any = [_TEXT] if name in ("faithfulness", "measure") else _TEXT
     third, *others = [*inspect.signature(function).parameters][2:]
     named = {third: text, **dict(zip(others, more, strict=False)), **settings}
@@ -305,9 +309,12 @@ def test_a_pipeline_needs_no_tokenizer_in_the_call(small_bert: models.Loaded, na
         function(pipe, **named),
         function(model=pipe, **named),
         function(pipe, tokenizer=tokenizer, **named),
+        function(loaded, text, *more, **settings),
+        function(loaded, tokenizer, text, *more, **settings),
+        function(model=loaded, **named),
     ):
         assert repr(found) == expected
-    for wrong in ((model, text), (pipe,), (pipe, tokenizer)):
+    for wrong in ((model, text), (pipe,), (pipe, tokenizer), (loaded,)):
         with pytest.raises(TypeError, match="required positional argument"):
             function(*wrong)
 

@@ -45,7 +45,7 @@ def test_several_methods_stand_side_by_side_as_shares() -> None:
     names = [text.get_text() for text in ax.get_legend().get_texts()]
     assert names == ["Attention rollout", "Attention flow", "Blank-out"]
     assert ax.get_ylabel() == "share"
-    assert ax.get_title() == "Layer 6, from 0 the"
+    assert ax.get_title() == "Layer 6, from position 0 the"
     left = sorted((bar.get_x(), bar.get_x() + bar.get_width()) for bar in ax.patches)
     assert all(end <= start + 1e-9 for (_, end), (start, _) in pairwise(left))
 
@@ -69,7 +69,7 @@ def test_layer_and_query_are_chosen(attention: af.Attention) -> None:
     t = af.raw(attention)
     ax = plot.bar(t, query=3, layer=2, vmax=1.0)
     assert _heights(ax)[0] == t.row(2, 3).tolist()
-    assert ax.get_title() == "Raw attention, layer 2, from 3 is"
+    assert ax.get_title() == "Raw attention, layer 2, from position 3 is"
     with pytest.raises(af.InputError, match="query=0"):
         _ = plot.bar(t)
     with pytest.raises(af.InputError, match="layer 9 was not computed"):
@@ -118,7 +118,7 @@ def test_the_legend_says_that_flow_is_flat() -> None:
     flow = af.TokenAttention([[ROW]], TOKENS, [6], [0], "flow", flat=[[True]])
     ax = plot.bar(_scores(ROW), flow)
     assert ax.get_legend().get_texts()[1].get_text() == "Attention flow (flat)"
-    assert plot.bar(flow).get_title() == "Attention flow (flat), layer 6, from 0 the"
+    assert plot.bar(flow).get_title() == "Attention flow (flat), layer 6, from position 0 the"
 
 
 def test_a_token_that_was_taken_out_has_a_dash_and_a_line_names_it(attention: af.Attention) -> None:
@@ -129,7 +129,7 @@ def test_a_token_that_was_taken_out_has_a_dash_and_a_line_names_it(attention: af
         (dash,) = (text for text in ax.texts if text.get_text() == "-")
         assert sorted(dash.get_position()) == [0.0, 0.0]
         notes = [ax.get_xlabel(), *(text.get_text() for text in ax.texts)]
-        assert notes.count("without 0 [CLS]") == 1
+        assert notes.count("without position 0 [CLS]") == 1
     # The query itself keeps what it has through the residual connection, which raw has not.
     for method, dashes in ((af.rollout, 0), (af.flow, 0), (af.raw, 1)):
         own = plot.bar(method(attention, queries=0, without=[0]))
@@ -142,7 +142,7 @@ def test_a_line_about_some_results_names_them(attention: af.Attention) -> None:
         af.raw(attention, queries=2),
         af.rollout(attention, queries=2, without=[0]),
     ]
-    assert plot.bar(*scores).get_xlabel() == "without 0 [CLS]: Attention rollout"
+    assert plot.bar(*scores).get_xlabel() == "without position 0 [CLS]: Attention rollout"
 
 
 def test_words_do_not_take_the_positions_of_tokens_that_were_taken_out(

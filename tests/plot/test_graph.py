@@ -240,7 +240,7 @@ def test_edges_to_a_sink_among_many_nodes_are_grey_and_named(scale: str) -> None
     assert 4 not in {below for _, below in widths}
     assert widths.pop((2, 9)) > 5 * max(widths.values(), default=0.1)
     assert _grey(ax) == {(float(above), 1.0, 4.0, 0.0) for above in range(30)}
-    assert ax.get_xlabel() == "grey: edges to 4 a, which would cover others"
+    assert ax.get_xlabel() == "grey: edges to position 4 a, which would cover others"
     few = plot.graph(af.AttentionGraph([W[:20, :20]]), scale=scale)
     assert not _grey(few)
     assert not few.get_xlabel()
@@ -285,7 +285,7 @@ def test_edges_of_a_single_query_are_no_edges_to_sinks() -> None:
 def test_sinks_of_layers_with_other_nodes_have_the_names_of_their_layer() -> None:
     tokens = [f"t{at}" for at in range(25)]
     other = af.AttentionGraph([_sunk(30, 25), _sunk(10, 30, sink=6)], tokens)
-    names = "4 t4, 6 of layer 1"
+    names = "positions 4 t4, 6 of layer 1"
     assert plot.graph(other).get_xlabel() == f"grey: edges to {names}, which would cover others"
     # Ten nodes are few, also below a row of many.
     assert _grey(plot.graph(af.AttentionGraph([_sunk(30, 10)]))) == set()
@@ -341,7 +341,7 @@ def test_positions_can_be_left_out_and_raw_attention_has_no_residual(
 def test_sinks_are_left_out_and_said_unless_they_are_kept(settings: dict[str, Any]) -> None:
     sunk = with_sink(random_attention(3, 2, 5, tokens=["<s>", "a", "b", "c", "d"]), 0)
     panels = plot.compare(sunk, **settings)
-    line = "without the attention sink 0 <s>; without=() keeps it"
+    line = "without the attention sink at position 0 <s>; without=() keeps it"
     assert [ax.get_xlabel() for ax in panels] == [line, "", ""]
     kept = plot.compare(sunk, without=(), **settings)
     chosen = plot.compare(sunk, without=0, **settings)
@@ -369,7 +369,7 @@ def test_causal_attention_is_corrected_for_its_receptive_field_and_said() -> Non
 
 def test_a_line_says_what_was_taken_out_of_given_scores(attention: af.Attention) -> None:
     t = af.rollout(attention, without=[0])
-    assert plot.graph(t).get_xlabel() == "without 0 [CLS]"
+    assert plot.graph(t).get_xlabel() == "without position 0 [CLS]"
     assert plot.graph(af.rollout(attention)).get_xlabel() == ""
 
 

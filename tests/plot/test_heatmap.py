@@ -49,7 +49,7 @@ def test_one_query_need_not_be_named_and_several_must(attention: af.Attention) -
 def test_a_line_says_what_was_taken_out_and_how_scores_are_corrected() -> None:
     causal = random_attention(3, 2, 5, causal=True, tokens=["<s>", "Ġa", "Ġb", "Ġc", "Ġd"])
     t = af.rollout(causal, queries=3, without=[0, 1], receptive_field=True)
-    lines = ["without 0 <s>, 1 a", "corrected for the receptive field"]
+    lines = ["without positions 0 <s>, 1 a", "corrected for the receptive field"]
     assert plot.heatmap(t).get_xlabel().splitlines() == lines
     in_rows = plot.heatmap(t, tokens="rows")
     assert (in_rows.get_xlabel(), in_rows.texts[0].get_text().splitlines()) == ("layer", lines)

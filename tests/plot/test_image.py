@@ -54,7 +54,7 @@ def test_the_title_says_that_flow_is_flat_or_saturated(seen: af.TokenAttention) 
 
 def test_a_line_says_what_was_taken_out(seen: af.TokenAttention) -> None:
     t = replace(seen, settings={"without": (0,)})
-    assert plot.image(t, np.zeros((4, 6))).get_xlabel() == "without 0 c"
+    assert plot.image(t, np.zeros((4, 6))).get_xlabel() == "without position 0 c"
     assert plot.image(seen, np.zeros((4, 6))).get_xlabel() == ""
 
 

@@ -49,7 +49,7 @@ def test_the_title_says_that_flow_is_flat_or_saturated(attention: af.Attention) 
 def test_a_line_says_what_was_taken_out(attention: af.Attention) -> None:
     ax = plot.matrix(af.rollout(attention, without=[0]))
     (note,) = ax.texts
-    assert (ax.get_xlabel(), note.get_text()) == ("token", "without 0 [CLS]")
+    assert (ax.get_xlabel(), note.get_text()) == ("token", "without position 0 [CLS]")
     ax.figure.canvas.draw()
     assert note.get_window_extent().y1 < ax.xaxis.label.get_window_extent().y0
     assert note.get_window_extent().y0 >= 0

@@ -42,7 +42,7 @@ def test_neither_the_query_itself_nor_a_sink_decides_the_colours() -> None:
 def test_tokens_have_the_names_that_people_write() -> None:
     shown = _text(0.5, 0.5, tokens=["ĠParis", "Ġ"])
     assert "Paris[0.50] ␣[0.50]" in shown.to_terminal(colour=False)
-    assert "from 0 Paris" in shown.caption
+    assert "from position 0 Paris" in shown.caption
     assert "Ġ" not in shown.to_html()
 
 
@@ -50,15 +50,15 @@ def test_tokens_have_the_names_that_people_write() -> None:
 def test_the_caption_says_that_flow_is_flat_or_saturated(mark: str) -> None:
     marks: Any = {"flat": {"flat": [[True]]}, "saturated": {"saturated": [True]}}[mark]
     t = af.TokenAttention([[[0.5, 0.5]]], ["a", "b"], [6], [0], "flow", **marks)
-    assert plot.text(t).caption == f"Attention flow, layer 6 ({mark}), from 0 a"
+    assert plot.text(t).caption == f"Attention flow, layer 6 ({mark}), from position 0 a"
 
 
 def test_the_caption_says_what_was_taken_out_and_from_which_score_colours_are_full() -> None:
     settings = {"without": (1,), "receptive_field": True}
     t = af.TokenAttention([[[0.7, 0.0, 0.3]]], [*"abc"], [6], [0], "rollout", settings)
     assert plot.text(t).caption == (
-        "Attention rollout, layer 6, from 0 a, without 1 b, corrected for the receptive field, "
-        "full colour from 0.3"
+        "Attention rollout, layer 6, from position 0 a, without position 1 b, "
+        "corrected for the receptive field, full colour from 0.3"
     )
 
 
@@ -73,7 +73,7 @@ def test_a_terminal_gets_24_bit_colours(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")
     caption, line = _text(0.0, 1.0).to_terminal().split("\n")
-    assert caption == "Attention rollout, layer 6, from 0 t0"
+    assert caption == "Attention rollout, layer 6, from position 0 t0"
     assert "\x1b[48;2;255;255;255m" in line
     assert "\x1b[48;2;213;94;0m" in line
     assert line.endswith("\x1b[0m")

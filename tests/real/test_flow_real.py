@@ -22,7 +22,7 @@ def test_flow_from_cls_of_minilm_is_flat_and_from_words_it_is_not(real: Load):
     t = af.flow(a, layers=6)
     words = t.row(6, 0)[1:-1]
     assert len(words) == 26
-    assert _ratio(words) < 1.05  # nearly one score, which says nothing about the words
+    assert _ratio(words) < 1.05  # nearly the same score, which says nothing about the words
     assert t.flat[0].tolist() == [True, *[False] * 27]
     assert t.saturated == (False,)
     assert _ratio(np.delete(t.row(6, 3), 3)) > 1.15

@@ -522,7 +522,7 @@ def test_a_file_of_an_encoder_decoder_says_who_reads_it(tmp_path: Path):
 
 def test_the_notebook_table_points_out_sinks():
     html = af.Attention(np.eye(3)[[0, 0, 1]][None, None], ["<s>", "b", "c"])._repr_html_()
-    assert "&lt;s&gt;&#x27; (position 0) receives 67 % of the attention of layer 1" in html
+    assert "position 0 &lt;s&gt; receives 67 % of the attention of layer 1" in html
     assert "sinks" not in af.Attention(W)._repr_html_()
 
 

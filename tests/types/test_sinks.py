@@ -62,7 +62,7 @@ def test_layers_and_positions_can_be_counted_otherwise():
 
 def test_tokens_in_messages_are_escaped():
     assert describe_sinks([af.Sink(1, 0, 0.75)], ["\x1b[2J"]).startswith(
-        "'\\x1b[2J' (position 0) receives 75 %"
+        "position 0 \\x1b[2J receives 75 %"
     )
 
 

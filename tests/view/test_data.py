@@ -91,7 +91,7 @@ def test_flow_is_without_sinks_unless_they_are_kept(decoded: Decoded) -> None:
     sunk = af.Attention(weights, TOKENS)
     document = page_data(sunk)
     assert (document["sinks"], document["keep_sinks"]) == ([0], False)
-    assert document["sinks_note"].startswith("'[CLS]' (position 0) receives")
+    assert document["sinks_note"].startswith("position 0 [CLS] receives")
     for kept, without in ((document, (0,)), (page_data(sunk, sinks="keep"), ())):
         expected = af.flow(sunk, without=without).scores
         assert np.array_equal(decoded(kept["scores"][0]["values"]), expected.astype(np.float32))

@@ -44,7 +44,7 @@ def _shares(scores: af.TokenAttention) -> Any:
 def test_it_has_a_heat_map_of_each_method_for_the_selected_position() -> None:
     figure = draw(ATTENTION, {"query": 2})
     assert [ax.get_title().splitlines()[-1] for ax in _panels(figure)] == METHODS
-    assert _caption(figure) == "From 2 key"
+    assert _caption(figure) == "From position 2 key"
     expected = [method(ATTENTION, queries=2) for method in (af.raw, af.rollout, af.flow)]
     for row, scores in zip(_last_rows(figure), expected, strict=True):
         np.testing.assert_allclose(row, _shares(scores), atol=1e-12)
@@ -53,20 +53,20 @@ def test_it_has_a_heat_map_of_each_method_for_the_selected_position() -> None:
 def test_sinks_are_out_and_named_unless_they_are_kept() -> None:
     attention = with_sink(ATTENTION, 1)
     figure = draw(attention, {"query": 2})
-    assert _caption(figure) == "From 2 key, sinks removed: 1 the"
+    assert _caption(figure) == "From position 2 key, sinks removed: position 1 the"
     assert [row[1] for row in _last_rows(figure)] == [0, 0, 0]
     kept = draw(attention, {"query": 2, "sinks": "keep"})
-    assert _caption(kept) == "From 2 key"
+    assert _caption(kept) == "From position 2 key"
     assert all(row[1] > 0.1 for row in _last_rows(kept))
 
 
 def test_decoders_are_corrected_for_the_receptive_field() -> None:
     figure = draw(CAUSAL, {"sinks": "keep"})
-    assert _caption(figure) == "From 3 is, corrected for the receptive field"
+    assert _caption(figure) == "From position 3 is, corrected for the receptive field"
     rolled = af.rollout(CAUSAL, queries=3, receptive_field=True)
     np.testing.assert_allclose(_last_rows(figure)[1], _shares(rolled), atol=1e-12)
     plain = draw(CAUSAL, {"sinks": "keep", "receptive_field": False})
-    assert _caption(plain) == "From 3 is"
+    assert _caption(plain) == "From position 3 is"
     rolled = af.rollout(CAUSAL, queries=3)
     np.testing.assert_allclose(_last_rows(plain)[1], _shares(rolled), atol=1e-12)
 
@@ -75,7 +75,7 @@ def test_scores_are_drawn_as_they_are() -> None:
     scores = [af.raw(ATTENTION, queries=[1, 2]), af.flow(ATTENTION, queries=1, without=3)]
     figure = draw(scores, {})
     assert [ax.get_title().splitlines()[-1] for ax in _panels(figure)] == [METHODS[0], METHODS[2]]
-    assert _caption(figure) == "From 1 the, without 3 to"
+    assert _caption(figure) == "From position 1 the, without position 3 to"
 
 
 def test_an_image_is_drawn_as_its_patches() -> None:
@@ -142,7 +142,9 @@ def test_every_input_has_a_picture_that_fits_a_notebook(make: Callable[[], Any])
 
 
 def test_the_prediction_is_written_above() -> None:
-    assert re.fullmatch(r"singular 0\.\d{3}, from 0 \[CLS\]", _caption(draw(_explanation(), {})))
+    assert re.fullmatch(
+        r"singular 0\.\d{3}, from position 0 \[CLS\]", _caption(draw(_explanation(), {}))
+    )
 
 
 def test_pyplot_does_not_know_the_figure() -> None:

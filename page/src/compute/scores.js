@@ -154,7 +154,7 @@ export class Scores {
     return this.solver?.solvedRow(layer, position, settings)?.atCeiling ? "ceiling" : "";
   }
 
-  /** Return whether all tokens but the position's own have nearly one score of flow.
+  /** Return whether all tokens but the position's own have nearly the same score of flow.
    * @type {(layer: number, position: number, settings: Settings) => boolean} */
   isFlat(layer, position, settings) {
     if (this.storedRow("flow", layer, position, settings))

@@ -122,6 +122,13 @@ export function formatPosition(position, name) {
   return visible === String(position) ? visible : `${position} ${visible}`;
 }
 
+/** Format positions with their names, as "positions 0 [CLS], 2 key"; with `kind` "word", as words.
+ * @type {(positions: number[], nameOf: (position: number) => string, kind?: string) => string} */
+export function formatPositions(positions, nameOf, kind = "position") {
+  const listed = positions.map((position) => formatPosition(position, nameOf(position))).join(", ");
+  return `${kind}${positions.length === 1 ? "" : "s"} ${listed}`;
+}
+
 /** Format a node with its layer; one whose name is its number is called a position.
  * @type {(level: Level, layer: number, node: number) => string} */
 export function formatNode(level, layer, node) {

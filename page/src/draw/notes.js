@@ -30,7 +30,8 @@ export function fanNotes({ edges }, level) {
   const names = [...new Set(faint.map(({ block, below }) => formatPosition(below, level.label(block.to, below))))];
   if (!names.length) return [];
   const more = names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : "";
-  return [`Gray: edges to ${names.slice(0, MAX_NAMES).join(", ")}${more}, which would cover others.`];
+  const kind = `${level.pieces ? "word" : "position"}${names.length === 1 ? "" : "s"}`;
+  return [`Gray: edges to ${kind} ${names.slice(0, MAX_NAMES).join(", ")}${more}, which would cover others.`];
 }
 
 /**
@@ -63,7 +64,7 @@ export function saturationNotes(kind, layer) {
 /** @type {(layer: number) => string} */
 export function flatNote(layer) {
   return (
-    `Flow is flat at layer ${layer}: all tokens but the position's own have nearly one score, because what leaves ` +
+    `Flow is flat at layer ${layer}: all tokens but the position's own have nearly the same score, because what leaves ` +
     "this position limits the flow to each of them alike. Rollout shows more."
   );
 }

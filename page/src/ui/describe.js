@@ -9,6 +9,7 @@ import {
   edgesToShow,
   formatNode,
   formatPosition,
+  formatPositions,
   formatScore,
   formatTopScores,
   importanceName,
@@ -58,11 +59,11 @@ export function announceNode(at, methods, pictures, focus) {
 /** Return which scores are shown and how they were made, in one line.
  * @type {(focus: Focus, methods: Method[], scores: Pictures["scores"]) => string} */
 export function captionOf({ state, level, queryNode: { layer, node } }, methods, scores) {
-  const position = formatPosition(node, level.label(layer, node));
+  const position = formatPositions([node], (at) => level.label(layer, at), state.words ? "word" : "position");
   const named = level.data.layer_names ? `${layer} (${level.layerName(layer)})` : layer;
-  const parts = [`Layer ${named}, ${state.words ? "word" : "position"} ${position}`];
+  const parts = [`Layer ${named}, ${position}`];
   const written = level.written(node);
-  if (written !== null) parts[0] += `, which wrote ${formatPosition(written, level.data.tokens[written])}`;
+  if (written !== null) parts[0] += `, which wrote ${formatPositions([written], (at) => level.data.tokens[at])}`;
   parts.push(methods.join(", "), ...edgeSettings(state, scores), ...unlikeAttention(level.data, scores));
   if (state.field) parts.push("corrected for the receptive field");
   if (state.words) parts.push("scores of word pieces summed");
@@ -87,9 +88,10 @@ function edgeSettings(state, { data, edges }) {
     if (typeof heads === "string") parts.push(`${heads} of heads`);
     if (residual !== undefined) parts.push(`residual ${residual}`);
   }
-  const sinks = data.sinks.map((position) => formatPosition(position, data.tokens[position])).join(", ");
-  if (sinks) parts.push(`sinks ${state.keepSinks ? "kept" : "removed"}: ${sinks}`);
-  else if (!edges && Array.isArray(without)) parts.push(`without ${without.join(", ")}`);
+  if (data.sinks.length) {
+    const sinks = formatPositions(data.sinks, (position) => data.tokens[position]);
+    parts.push(`sinks ${state.keepSinks ? "kept" : "removed"}: ${sinks}`);
+  } else if (!edges && Array.isArray(without)) parts.push(`without ${formatPositions(without, String)}`);
   else if (data.attention || data.graph_residual !== null) parts.push("no sinks");
   return parts;
 }

@@ -114,8 +114,10 @@ def as_bool(value: object, name: str) -> bool:
     return bool(array.item())
 
 
-def as_ints(values: Iterable[int] | int, name: str) -> tuple[int, ...]:
-    """Return integers as a tuple, also from a single one.
+def as_ints(
+    values: Iterable[int] | int, name: str, *, expected: str = "integers"
+) -> tuple[int, ...]:
+    """Return integers as a tuple, also from a single one; `expected` is for the error.
 
     >>> as_ints(np.arange(3), "queries")
     (0, 1, 2)
@@ -128,7 +130,7 @@ def as_ints(values: Iterable[int] | int, name: str) -> tuple[int, ...]:
             return tuple(operator.index(item) for item in items)
     except (TypeError, ValueError):
         pass
-    raise InputError(f"{name} must be integers, got {values!r}")
+    raise InputError(f"{name} must be {expected}, got {values!r}")
 
 
 def as_distinct_ints(values: Iterable[int] | int, name: str) -> tuple[int, ...]:

@@ -125,6 +125,15 @@ def count_texts(count: int) -> str:
     return f"{count:,} text{'' if count == 1 else 's'}"
 
 
+def method_title(name: str) -> str:
+    """Return the name of a method or of importance in words.
+
+    >>> method_title("blank_out"), method_title("input_gradient"), method_title("flow")
+    ('blank-out', 'input gradient', 'flow')
+    """
+    return "blank-out" if name == "blank_out" else name.replace("_", " ")
+
+
 def markdown_table(rows: Sequence[Sequence[str]]) -> str:
     """Return a Markdown table; the first row is the header, columns after the first align right.
 
@@ -150,14 +159,15 @@ def position_name(position: int, tokens: Sequence[str]) -> str:
     return numbered(position, tokens[position] if position < len(tokens) else "")
 
 
-def position_names(positions: Iterable[int], tokens: Sequence[str]) -> str:
-    """Return positions with the names of their tokens, as people write them.
+def position_names(positions: Sequence[int], tokens: Sequence[str], kind: str = "position") -> str:
+    """Return positions with the names of their tokens, for a sentence or a caption.
 
-    >>> position_names([0, 2], ["[CLS]", "a", "[SEP]"])
-    '0 [CLS], 2 [SEP]'
+    >>> position_names([0], ["[CLS]"]), position_names([0, 2], ["[CLS]", "a", "[SEP]"])
+    ('position 0 [CLS]', 'positions 0 [CLS], 2 [SEP]')
     """
     names = token_names(tokens)
-    return ", ".join(position_name(position, names) for position in positions)
+    listed = ", ".join(position_name(position, names) for position in positions)
+    return f"{kind}{'' if len(positions) == 1 else 's'} {listed}"
 
 
 def numbered(position: int, name: str) -> str:

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from attnflow._internal.checks import Floats
-from attnflow._internal.display import token_names
+from attnflow._internal.display import position_name, token_names
 from attnflow.errors import InputError
 
 # What a view does with attention sinks.
@@ -89,8 +89,8 @@ def describe_sinks(sinks: Sequence[Sink], tokens: Sequence[str]) -> str:
     """Return a sentence about the sinks, position by position; `tokens` names the positions.
 
     >>> describe_sinks([Sink(1, 0, 0.6), Sink(2, 0, 0.8), Sink(3, 1, 0.7)], ["<s>", "a"])
-    "'<s>' (position 0) receives 80 % of the attention of layer 2, and more than half in 2 layers; \
-'a' (position 1) receives 70 % of the attention of layer 3"
+    'position 0 <s> receives 80 % of the attention of layer 2, and more than half in 2 layers; \
+position 1 a receives 70 % of the attention of layer 3'
     """
     parts: list[str] = []
     names = token_names(tokens)
@@ -99,7 +99,7 @@ def describe_sinks(sinks: Sequence[Sink], tokens: Sequence[str]) -> str:
         largest = max(layers, key=lambda sink: sink.share)
         others = f", and more than half in {len(layers)} layers" if len(layers) > 1 else ""
         parts.append(
-            f"'{names[position]}' (position {position}) receives {100 * largest.share:.0f} % of "
+            f"position {position_name(position, names)} receives {100 * largest.share:.0f} % of "
             f"the attention of layer {largest.layer}{others}"
         )
     return "; ".join(parts)

@@ -10,7 +10,7 @@ from attnflow._internal.checks import MAX_STEPS, MAX_THREADS
 from attnflow._internal.display import count_texts
 from attnflow.cli._evaluate_bar import evaluate_bar
 from attnflow.cli._evaluate_report import print_run
-from attnflow.cli._loading import SHIPPED, loaded_model, read_layout
+from attnflow.cli._loading import SHIPPED, explain_missing_head, loaded_model, read_layout
 from attnflow.cli._model_options import AllowPickle, Device, Json, Layout, RemoteCode, Truncate
 from attnflow.cli._options import number_or_name, positions, wrong
 from attnflow.edges import EDGES
@@ -241,7 +241,7 @@ def evaluate_command(
     shipped = model == SHIPPED and not Path(model).exists()
     last: list[RunProgress] = []
     try:
-        with evaluate_bar() as update:
+        with evaluate_bar() as update, explain_missing_head():
 
             def report(progress: RunProgress) -> None:
                 last[:] = [progress]

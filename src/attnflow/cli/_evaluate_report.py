@@ -21,8 +21,9 @@ def print_run(done: RunResult, *, as_json: bool) -> None:
     if done.damaged:
         names = first_names(done.damaged, 3)
         print_note(f"{len(done.damaged)} damaged files were computed again: {names}")
+    earlier = f", of earlier runs: {done.resumed}" if done.resumed else ""
     typer.echo(
-        f"wrote {done.folder}: results (parts: {done.parts}, of earlier runs: {done.resumed}), "
+        f"wrote {done.folder}: results (parts: {done.parts}{earlier}), "
         f"run.json and {', '.join(path.name for path in done.summaries)}",
         err=True,
     )

@@ -20,6 +20,7 @@ from attnflow.cli._notes import (
     print_gradient_note,
     print_note,
     print_removed_sinks_note,
+    print_uncompared_note,
     print_unknown_note,
 )
 from attnflow.cli._options import number_or_name, wrong
@@ -114,6 +115,7 @@ def explain_command(
         explanation_table(explanation, unknown)
     print_unknown_note(explanation, unknown)
     print_removed_sinks_note(explanation)
+    print_uncompared_note(explanation)
     print_edges_note(explanation.graphs)
     print_gradient_note(explanation)
     if explanation.saturated:
@@ -124,8 +126,8 @@ def explain_command(
     elif explanation.flat:
         print_note(
             f"flow is flat at layer {explanation.layer}: all tokens but the query's own have "
-            "nearly one score, because what leaves its position limits the flow to each of them "
-            "alike; rollout shows more, and so does another --query"
+            "nearly the same score, because what leaves its position limits the flow to each of "
+            "them alike; rollout shows more, and so does another --query"
         )
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from attnflow._internal.display import (
     format_number,
     format_scores,
-    position_name,
+    method_title,
     position_names,
     printable,
     token_names,
@@ -26,7 +26,6 @@ _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _ROUNDING = 1e-6  # of equal scores; chosen: far less than a bar can show
 _CUT = ">"  # the end of a bar that is longer than the scale
 _CUT_LINE = f"{_CUT} longer than the scale, which ends at the largest other score"
-_TITLES = {"blank_out": "blank-out", "input_gradient": "input gradient"}
 # Two colours that differ for colour-blind readers too, and no meaning in colour alone.
 _ATTENTION, _IMPORTANCE = "blue", "yellow"
 
@@ -49,7 +48,7 @@ def _prediction(explanation: Explanation) -> list[str]:
     if more := len(others) - len(listed):
         listed.append(f"{more:,} more")
     about = f"; importance is for {target}" if (target := explanation.importance_for) else ""
-    by = position_name(explanation.query, token_names(explanation.tokens))
+    by = position_names([explanation.query], explanation.tokens)
     edges = "" if explanation.edges == "attention" else f", edges {explanation.edges}"
     edges += (
         " (raw has the residual connection in it)" if edges and "raw" in explanation.scores else ""
@@ -88,7 +87,7 @@ def _tokens(explanation: Explanation, unknown: dict[int, str]) -> list[str]:
             top = largest_other(values[None], own) if scored else values.max()
             cut |= bar > 0 and bool(_exceeds(values, top).any())
             shown = _bars(values, bar, top, _ATTENTION if scored else _IMPORTANCE)
-            cells.append([_TITLES.get(name, name), *shown])
+            cells.append([method_title(name), *shown])
         lines = align([*zip(*cells, strict=True)])
         # `COLUMNS`, else the width of the terminal, else 80.
         if max(map(text_width, lines)) <= shutil.get_terminal_size().columns:
@@ -125,5 +124,9 @@ def _exceeds(values: NDArray[np.float64], top: float) -> NDArray[np.bool_]:
 def _correlations(explanation: Explanation) -> list[str]:
     rows = [["Spearman's rank correlation with", *explanation.scores]]
     for importance, row in explanation.correlations().items():
-        rows.append([_TITLES[importance], *(format_number(rho, 2) for rho in row.values())])
+        shown = [
+            "-" if method in explanation.uncompared else format_number(rho, 2)
+            for method, rho in row.items()
+        ]
+        rows.append([method_title(importance), *shown])
     return align(rows, right=True)

@@ -72,6 +72,16 @@ def print_unknown_note(explanation: Explanation, unknown: Mapping[int, str]) -> 
     print_note(f"not in the model's vocabulary: {each}{nothing}")
 
 
+def print_uncompared_note(explanation: Explanation) -> None:
+    """Print one line if scores are of too few tokens for a rank correlation."""
+    if methods := explanation.uncompared:
+        which = "" if len(methods) == len(explanation.scores) else f" for {', '.join(methods)}"
+        print_note(
+            f"no rank correlation{which}: fewer than three tokens have scores, and it would say "
+            "nothing of so few"
+        )
+
+
 def print_gradient_note(explanation: Explanation) -> None:
     """Print one line if there are no input gradients."""
     if "input_gradient" in explanation.missing:

@@ -73,7 +73,7 @@ def _saturation(token_attention: TokenAttention) -> str:
 
 
 def _flatness(token_attention: TokenAttention) -> str:
-    """Return a line about the queries for which all other tokens have nearly one score."""
+    """Return a line about the queries for which all other tokens have nearly the same score."""
     names = token_names(token_attention.tokens)
     flat = [
         f"{position_name(query, names)} in {_layers(token_attention, marks)}"
@@ -85,7 +85,8 @@ def _flatness(token_attention: TokenAttention) -> str:
     more = f"; and {len(flat) - _MOST_QUERIES} more" if len(flat) > _MOST_QUERIES else ""
     return (
         f"Flat: query {'; '.join(flat[:_MOST_QUERIES])}{more}. There all other tokens have nearly "
-        "one score: what leaves the query's own position limits the flow to each of them alike."
+        "the same score: what leaves the query's own position limits the flow to each of them "
+        "alike."
     )
 
 

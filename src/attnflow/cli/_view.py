@@ -12,7 +12,13 @@ from attnflow._internal import storage
 from attnflow._internal.display import label_names
 from attnflow._internal.sinks import describe_sinks, sinks_to_remove
 from attnflow.cli import _model_options as options
-from attnflow.cli._loading import explain_memory_errors, loaded_model, loading, read_layout
+from attnflow.cli._loading import (
+    explain_memory_errors,
+    explain_missing_head,
+    loaded_model,
+    loading,
+    read_layout,
+)
 from attnflow.cli._notes import (
     print_edges_note,
     print_gradient_note,
@@ -191,7 +197,11 @@ def _explained(
     passes: dict[str, Any],
 ) -> Explanation | Mapping[str, _Edges]:
     """Return an explanation; if the model has no prediction, its edge weights, with a note."""
-    with loading("explaining", model) as progress, explain_memory_errors("a shorter text"):
+    with (
+        loading("explaining", model) as progress,
+        explain_memory_errors("a shorter text"),
+        explain_missing_head(),
+    ):
         loaded = loaded_model(model, load_settings)
         try:
             explanation = explain(

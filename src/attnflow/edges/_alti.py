@@ -13,12 +13,19 @@ from attnflow.edges._graph import clip, graph, normalize
 from attnflow.edges._inputs import BlockSettings, one_or_all
 from attnflow.edges._layout import BlockLayout, layout_of, layout_settings
 from attnflow.models.capture import Sizes
-from attnflow.models.inputs import Inputs, ModelInput, Several, Single, name_example, takes_pipeline
+from attnflow.models.inputs import (
+    Inputs,
+    ModelInput,
+    Several,
+    Single,
+    WithTokenizer,
+    name_example,
+    takes_pipeline,
+)
 from attnflow.types import AttentionGraph
 
 if TYPE_CHECKING:
     from torch import nn
-    from transformers import Pipeline
 
 
 @overload
@@ -30,10 +37,12 @@ def alti(
     model: nn.Module, tokenizer: Any, text: Several, **settings: Unpack[BlockSettings]
 ) -> list[AttentionGraph]: ...
 @overload
-def alti(model: Pipeline, text: Single, **settings: Unpack[BlockSettings]) -> AttentionGraph: ...
+def alti(
+    model: WithTokenizer, text: Single, **settings: Unpack[BlockSettings]
+) -> AttentionGraph: ...
 @overload
 def alti(
-    model: Pipeline, text: Several, **settings: Unpack[BlockSettings]
+    model: WithTokenizer, text: Several, **settings: Unpack[BlockSettings]
 ) -> list[AttentionGraph]: ...
 @takes_pipeline
 def alti(

@@ -11,6 +11,7 @@ from attnflow.models.inputs import (
     ModelInput,
     Several,
     Single,
+    WithTokenizer,
     is_single,
     model_and_tokenizer,
     takes_pipeline,
@@ -19,7 +20,6 @@ from attnflow.types import AttentionGraph, Fusion
 
 if TYPE_CHECKING:
     from torch import nn
-    from transformers import Pipeline
 
 
 class AttentionSettings(TypedDict, total=False):
@@ -40,11 +40,11 @@ def attention(
 ) -> list[AttentionGraph]: ...
 @overload
 def attention(
-    model: Pipeline, text: Single, **settings: Unpack[AttentionSettings]
+    model: WithTokenizer, text: Single, **settings: Unpack[AttentionSettings]
 ) -> AttentionGraph: ...
 @overload
 def attention(
-    model: Pipeline, text: Several, **settings: Unpack[AttentionSettings]
+    model: WithTokenizer, text: Several, **settings: Unpack[AttentionSettings]
 ) -> list[AttentionGraph]: ...
 @takes_pipeline
 def attention(

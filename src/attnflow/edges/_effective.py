@@ -13,12 +13,18 @@ from attnflow.edges._graph import RoleMatrix, clip, graph_of_roles, normalize
 from attnflow.edges._inputs import BlockSettings, one_or_all
 from attnflow.edges._layout import BlockLayout, layout_settings
 from attnflow.models.capture import Role, Sizes
-from attnflow.models.inputs import Inputs, ModelInput, Several, Single, takes_pipeline
+from attnflow.models.inputs import (
+    Inputs,
+    ModelInput,
+    Several,
+    Single,
+    WithTokenizer,
+    takes_pipeline,
+)
 from attnflow.types import AttentionGraph
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
-    from transformers import Pipeline
 
 
 class _HeadMean(NamedTuple):
@@ -45,11 +51,11 @@ def effective(
 ) -> list[AttentionGraph]: ...
 @overload
 def effective(
-    model: Pipeline, text: Single, **settings: Unpack[EffectiveSettings]
+    model: WithTokenizer, text: Single, **settings: Unpack[EffectiveSettings]
 ) -> AttentionGraph: ...
 @overload
 def effective(
-    model: Pipeline, text: Several, **settings: Unpack[EffectiveSettings]
+    model: WithTokenizer, text: Several, **settings: Unpack[EffectiveSettings]
 ) -> list[AttentionGraph]: ...
 @takes_pipeline
 def effective(

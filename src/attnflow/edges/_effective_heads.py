@@ -13,12 +13,19 @@ from attnflow.edges._inputs import BlockSettings, one_or_all
 from attnflow.edges._layout import BlockLayout, layout_settings
 from attnflow.errors import UnsupportedModelError
 from attnflow.models.capture import Role, Sizes
-from attnflow.models.inputs import Inputs, ModelInput, Several, Single, name_example, takes_pipeline
+from attnflow.models.inputs import (
+    Inputs,
+    ModelInput,
+    Several,
+    Single,
+    WithTokenizer,
+    name_example,
+    takes_pipeline,
+)
 from attnflow.types import Attention
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
-    from transformers import Pipeline
 
 
 class _Heads(NamedTuple):
@@ -41,11 +48,11 @@ def effective_heads(
 ) -> list[Attention]: ...
 @overload
 def effective_heads(
-    model: Pipeline, text: Single, **settings: Unpack[BlockSettings]
+    model: WithTokenizer, text: Single, **settings: Unpack[BlockSettings]
 ) -> Attention: ...
 @overload
 def effective_heads(
-    model: Pipeline, text: Several, **settings: Unpack[BlockSettings]
+    model: WithTokenizer, text: Several, **settings: Unpack[BlockSettings]
 ) -> list[Attention]: ...
 @takes_pipeline
 def effective_heads(

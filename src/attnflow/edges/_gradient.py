@@ -13,13 +13,19 @@ from attnflow.edges._inputs import one_or_all
 from attnflow.edges._target import TargetSettings, check_single, target_logit, target_scorer
 from attnflow.errors import UnsupportedModelError
 from attnflow.models.capture import Call, Role, Sizes, capture_attention
-from attnflow.models.inputs import Inputs, ModelInput, Several, Single, takes_pipeline
+from attnflow.models.inputs import (
+    Inputs,
+    ModelInput,
+    Several,
+    Single,
+    WithTokenizer,
+    takes_pipeline,
+)
 from attnflow.models.scoring import OneTarget, evaluation, read_output, recordable
 from attnflow.types import AttentionGraph
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
-    from transformers import Pipeline
 
 
 # Factors of the score of a float16 model; the first is used that lets no derivative overflow.
@@ -45,11 +51,11 @@ def gradient(
 ) -> list[AttentionGraph]: ...
 @overload
 def gradient(
-    model: Pipeline, text: Single, **settings: Unpack[GradientSettings]
+    model: WithTokenizer, text: Single, **settings: Unpack[GradientSettings]
 ) -> AttentionGraph: ...
 @overload
 def gradient(
-    model: Pipeline, text: Several, **settings: Unpack[GradientSettings]
+    model: WithTokenizer, text: Several, **settings: Unpack[GradientSettings]
 ) -> list[AttentionGraph]: ...
 @takes_pipeline
 def gradient(

@@ -22,13 +22,20 @@ from attnflow.edges._layout import BlockLayout, blocks_of, layout_of, layout_set
 from attnflow.edges._target import TargetSettings, check_single, target_logit, target_scorer
 from attnflow.errors import UnsupportedModelError
 from attnflow.models.capture import Sizes
-from attnflow.models.inputs import Inputs, ModelInput, Several, Single, name_example, takes_pipeline
+from attnflow.models.inputs import (
+    Inputs,
+    ModelInput,
+    Several,
+    Single,
+    WithTokenizer,
+    name_example,
+    takes_pipeline,
+)
 from attnflow.models.scoring import OneTarget, Scorer, evaluation, read_logits
 from attnflow.types import Importance
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
-    from transformers import Pipeline
 
 
 class LogitSettings(TargetSettings, BlockSettings, total=False):
@@ -45,11 +52,11 @@ def logit_contributions(
 ) -> list[Importance]: ...
 @overload
 def logit_contributions(
-    model: Pipeline, text: Single, **settings: Unpack[LogitSettings]
+    model: WithTokenizer, text: Single, **settings: Unpack[LogitSettings]
 ) -> Importance: ...
 @overload
 def logit_contributions(
-    model: Pipeline, text: Several, **settings: Unpack[LogitSettings]
+    model: WithTokenizer, text: Several, **settings: Unpack[LogitSettings]
 ) -> list[Importance]: ...
 @takes_pipeline
 def logit_contributions(

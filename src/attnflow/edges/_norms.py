@@ -15,12 +15,19 @@ from attnflow.edges._graph import graph, normalize
 from attnflow.edges._inputs import BlockSettings, one_or_all
 from attnflow.edges._layout import BlockLayout, layout_of, layout_settings
 from attnflow.models.capture import Sizes
-from attnflow.models.inputs import Inputs, ModelInput, Several, Single, name_example, takes_pipeline
+from attnflow.models.inputs import (
+    Inputs,
+    ModelInput,
+    Several,
+    Single,
+    WithTokenizer,
+    name_example,
+    takes_pipeline,
+)
 from attnflow.types import AttentionGraph
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
-    from transformers import Pipeline
 
 
 class NormsSettings(BlockSettings, total=False):
@@ -38,10 +45,12 @@ def norms(
     model: nn.Module, tokenizer: Any, text: Several, **settings: Unpack[NormsSettings]
 ) -> list[AttentionGraph]: ...
 @overload
-def norms(model: Pipeline, text: Single, **settings: Unpack[NormsSettings]) -> AttentionGraph: ...
+def norms(
+    model: WithTokenizer, text: Single, **settings: Unpack[NormsSettings]
+) -> AttentionGraph: ...
 @overload
 def norms(
-    model: Pipeline, text: Several, **settings: Unpack[NormsSettings]
+    model: WithTokenizer, text: Several, **settings: Unpack[NormsSettings]
 ) -> list[AttentionGraph]: ...
 @takes_pipeline
 def norms(

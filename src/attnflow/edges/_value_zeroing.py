@@ -29,6 +29,7 @@ from attnflow.models.inputs import (
     ModelInput,
     Several,
     Single,
+    WithTokenizer,
     is_pretrained,
     name_example,
     takes_pipeline,
@@ -37,7 +38,6 @@ from attnflow.types import AttentionGraph
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
-    from transformers import Pipeline
 
 # Tokens in a batch of copies of one input. Chosen: more tokens are hardly faster on a processor,
 # and take more memory.
@@ -60,11 +60,11 @@ def value_zeroing(
 ) -> list[AttentionGraph]: ...
 @overload
 def value_zeroing(
-    model: Pipeline, text: Single, **settings: Unpack[ValueZeroingSettings]
+    model: WithTokenizer, text: Single, **settings: Unpack[ValueZeroingSettings]
 ) -> AttentionGraph: ...
 @overload
 def value_zeroing(
-    model: Pipeline, text: Several, **settings: Unpack[ValueZeroingSettings]
+    model: WithTokenizer, text: Several, **settings: Unpack[ValueZeroingSettings]
 ) -> list[AttentionGraph]: ...
 @takes_pipeline
 def value_zeroing(

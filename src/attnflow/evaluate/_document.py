@@ -20,7 +20,7 @@ def explanation_document(explanation: Explanation, model: str, tokenizer: Any) -
 
     Notes
     -----
-    An undefined correlation, as of scores that are all equal, is None.
+    An undefined correlation, as of equal scores or of fewer than three tokens, is None.
 
     Examples
     --------

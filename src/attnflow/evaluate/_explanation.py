@@ -1,5 +1,6 @@
 """`Explanation`, the result of `explain`."""
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -12,6 +13,7 @@ from attnflow._internal.display import (
     format_number,
     format_scores,
     label_names,
+    method_title,
     percent,
     position_names,
     printable,
@@ -24,6 +26,8 @@ from attnflow.edges import Edges
 from attnflow.evaluate._spearman import spearman
 from attnflow.importance import Prediction
 from attnflow.types import Attention, AttentionGraph, Importance, Method, TokenAttention
+
+_LEAST_COMPARED = 3  # tokens: a rank correlation of two is 1 or -1, whatever their values
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -132,7 +136,7 @@ class Explanation:
         """Return Spearman's rank correlation by importance and method; NaN if undefined.
 
         Tokens taken out of the scores, see `without`, do not count: those that are NaN in
-        `columns`.
+        `columns`. For methods that are `uncompared` it is NaN.
         """
         if not self.importance:
             return {}
@@ -142,8 +146,13 @@ class Explanation:
             kept = self._scored(method)
             rhos = spearman(values[:, kept], result.scores[0, 0][kept])
             for row, rho in zip(found.values(), rhos.tolist(), strict=True):
-                row[method] = rho
+                row[method] = math.nan if method in self.uncompared else rho
         return found
+
+    @property
+    def uncompared(self) -> tuple[Method, ...]:
+        """Methods with scores of fewer than three tokens: a rank correlation says nothing."""
+        return tuple(name for name in self.scores if self._scored(name).sum() < _LEAST_COMPARED)
 
     @property
     def saturated(self) -> bool:
@@ -152,7 +161,7 @@ class Explanation:
 
     @property
     def flat(self) -> bool:
-        """Whether all tokens but the query's own have nearly one score of flow, see `flow`."""
+        """Whether all tokens but the query's own have nearly the same score of flow, see `flow`."""
         return "flow" in self.scores and bool(self.scores["flow"].flat[0, 0])
 
     def to_frame(self) -> Any:
@@ -216,7 +225,7 @@ class Explanation:
         edges = "" if self.edges == "attention" else f", edges {self.edges}"
         answer, p = self.prediction.label, self.prediction.probabilities
         caption = f"{self.answer_names[answer]} {format_number(p[answer])}, layer {self.layer}, "
-        caption += f"query {self.query}{edges}"
+        caption += f"from {position_names([self.query], self.tokens)}{edges}"
         weights = self.graphs[self.edges]
         made = weights.settings if isinstance(weights, AttentionGraph) else {}
         if share := percent(cast("float", made.get("clipped", 0.0))):
@@ -228,14 +237,16 @@ class Explanation:
         if self.without:
             several, them = ("s", "them") if len(self.without) > 1 else ("", "it")
             names = position_names(self.without, self.tokens)
-            caption += f', without the attention sink{several} {names} (sinks="keep" keeps {them})'
+            caption += (
+                f', without the attention sink{several} at {names} (sinks="keep" keeps {them})'
+            )
         if self.receptive_field:
             caption += ", corrected for the receptive field"
         if self.saturated or self.flat:
             caption += ", flow saturated" if self.saturated else ", flow flat"
         for name, reason in self.missing.items():
-            caption += f". No {name}: {reason}"
-        return html_table(caption, ["token", *columns], rows)
+            caption += f". No {method_title(name)}: {reason}"
+        return html_table(caption, ["token", *map(method_title, columns)], rows)
 
 
 def _repeat(values: Iterable[object], count: int) -> list[object]:

@@ -6,7 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from attnflow.errors import AttnflowError, InputError, MissingDependencyError, UnsupportedModelError
+from attnflow.errors import (
+    AttnflowError,
+    InputError,
+    MissingDependencyError,
+    NoPredictionError,
+    UnsupportedModelError,
+)
 from attnflow.evaluate._plan import FAITHFULNESS_METRICS, EvaluationPlan
 from attnflow.models import attend
 from attnflow.models.inputs import TokenizedText, batch_texts, has_decoder, layer_count
@@ -52,7 +58,7 @@ def model_facts(
     for text in texts:
         try:
             return _facts(model, tokenizer, text, plan)
-        except MissingDependencyError:
+        except (MissingDependencyError, NoPredictionError):  # they are about every text
             raise
         except AttnflowError as reason:
             first = first or reason

@@ -30,7 +30,7 @@ Floats = NDArray[np.float64]
 
 # Settings that are the same for all texts, of those that results record.
 _OF_IMPORTANCE = ("score", "signed", "replace", "replaced_by", "reduce", "baseline", "steps")
-_OF_GRAPHS = ("heads", "residual", "discard_ratio", "times_attention")
+_OF_GRAPHS = ("heads", "residual", "discard_ratio", "times_attention", "causal")
 _OF_FAITHFULNESS = ("replace", "replaced_by", "bins", "rounding", "ties", "special")
 
 

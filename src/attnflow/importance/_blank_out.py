@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 from attnflow._internal.checks import Progress
 from attnflow.importance._ablation import blank_for, score_changes
 from attnflow.importance._settings import BlankOutSettings, Replace
-from attnflow.models.inputs import OneText, SeveralTexts, TextInput, takes_pipeline
+from attnflow.models.inputs import OneText, SeveralTexts, TextInput, WithTokenizer, takes_pipeline
 from attnflow.models.scoring import OneTarget, Score, Scorer, Target
 from attnflow.types import Importance
 
 if TYPE_CHECKING:
     from torch import nn
-    from transformers import Pipeline
 
 
 @overload
@@ -26,11 +25,11 @@ def blank_out(
 ) -> list[Importance]: ...
 @overload
 def blank_out(
-    model: Pipeline, text: OneText, **settings: Unpack[BlankOutSettings]
+    model: WithTokenizer, text: OneText, **settings: Unpack[BlankOutSettings]
 ) -> Importance: ...
 @overload
 def blank_out(
-    model: Pipeline, text: SeveralTexts, **settings: Unpack[BlankOutSettings]
+    model: WithTokenizer, text: SeveralTexts, **settings: Unpack[BlankOutSettings]
 ) -> list[Importance]: ...
 @takes_pipeline
 def blank_out(

@@ -11,7 +11,7 @@ from attnflow.importance._embeddings import Leaf, changed_embeddings, gradient
 from attnflow.importance._recorded import RecordedPass
 from attnflow.importance._reduce import check_reduce, choose_reduce, reduced
 from attnflow.importance._settings import InputGradientSettings, Reduce
-from attnflow.models.inputs import OneText, SeveralTexts, TextInput, takes_pipeline
+from attnflow.models.inputs import OneText, SeveralTexts, TextInput, WithTokenizer, takes_pipeline
 from attnflow.models.scoring import (
     OneTarget,
     Score,
@@ -28,7 +28,6 @@ from attnflow.types import Importance
 
 if TYPE_CHECKING:
     from torch import nn
-    from transformers import Pipeline
 
 
 @overload
@@ -41,11 +40,11 @@ def input_gradient(
 ) -> list[Importance]: ...
 @overload
 def input_gradient(
-    model: Pipeline, text: OneText, **settings: Unpack[InputGradientSettings]
+    model: WithTokenizer, text: OneText, **settings: Unpack[InputGradientSettings]
 ) -> Importance: ...
 @overload
 def input_gradient(
-    model: Pipeline, text: SeveralTexts, **settings: Unpack[InputGradientSettings]
+    model: WithTokenizer, text: SeveralTexts, **settings: Unpack[InputGradientSettings]
 ) -> list[Importance]: ...
 @takes_pipeline
 def input_gradient(

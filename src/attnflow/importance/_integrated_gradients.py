@@ -12,7 +12,7 @@ from attnflow._internal import checks
 from attnflow.importance._ablation import token_id
 from attnflow.importance._embeddings import Change, Leaf, changed_embeddings, gradient
 from attnflow.importance._settings import Baseline, IntegratedGradientsSettings
-from attnflow.models.inputs import OneText, SeveralTexts, TextInput, takes_pipeline
+from attnflow.models.inputs import OneText, SeveralTexts, TextInput, WithTokenizer, takes_pipeline
 from attnflow.models.scoring import (
     Logits,
     OneTarget,
@@ -29,7 +29,6 @@ from attnflow.types import Importance
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
-    from transformers import Pipeline
 
 
 @overload
@@ -45,11 +44,11 @@ def integrated_gradients(
 ) -> list[Importance]: ...
 @overload
 def integrated_gradients(
-    model: Pipeline, text: OneText, **settings: Unpack[IntegratedGradientsSettings]
+    model: WithTokenizer, text: OneText, **settings: Unpack[IntegratedGradientsSettings]
 ) -> Importance: ...
 @overload
 def integrated_gradients(
-    model: Pipeline,
+    model: WithTokenizer,
     text: SeveralTexts,
     **settings: Unpack[IntegratedGradientsSettings],
 ) -> list[Importance]: ...

@@ -10,13 +10,12 @@ from attnflow._internal.checks import Progress
 from attnflow.errors import InputError
 from attnflow.importance._ablation import blank_for, score_changes
 from attnflow.importance._settings import BlankOutSettings, Replace
-from attnflow.models.inputs import Pair, takes_pipeline
+from attnflow.models.inputs import Pair, WithTokenizer, takes_pipeline
 from attnflow.models.scoring import OneTarget, Score, Scorer, SingleInput, Target
 from attnflow.types import Importance, Origin, Span
 
 if TYPE_CHECKING:
     from torch import nn
-    from transformers import Pipeline
 
 # Characters (start, end) of a text, or all of its words.
 Spans: TypeAlias = Literal["words"] | Sequence[Span]
@@ -40,14 +39,14 @@ def leave_span_out(
 ) -> list[Importance]: ...
 @overload
 def leave_span_out(
-    model: Pipeline,
+    model: WithTokenizer,
     text: str | Pair,
     spans: Spans = "words",
     **settings: Unpack[BlankOutSettings],
 ) -> Importance: ...
 @overload
 def leave_span_out(
-    model: Pipeline,
+    model: WithTokenizer,
     text: list[str] | list[Pair],
     spans: Literal["words"] | Sequence[Sequence[Span]] = "words",
     **settings: Unpack[BlankOutSettings],

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Unpack, overload
 from attnflow.errors import InputError
 from attnflow.importance._prediction import Prediction
 from attnflow.importance._settings import PassSettings
-from attnflow.models.inputs import OneText, SeveralTexts, TextInput, takes_pipeline
+from attnflow.models.inputs import OneText, SeveralTexts, TextInput, WithTokenizer, takes_pipeline
 from attnflow.models.scoring import (
     Classes,
     Logits,
@@ -22,7 +22,6 @@ from attnflow.models.scoring import (
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
-    from transformers import Pipeline
 
 # Tokens of a vocabulary in a prediction. Chosen.
 _TOKENS_SHOWN = 10
@@ -41,10 +40,12 @@ def predict(
     model: nn.Module, tokenizer: Any, text: SeveralTexts, **settings: Unpack[PassSettings]
 ) -> list[Prediction]: ...
 @overload
-def predict(model: Pipeline, text: OneText, **settings: Unpack[PassSettings]) -> Prediction: ...
+def predict(
+    model: WithTokenizer, text: OneText, **settings: Unpack[PassSettings]
+) -> Prediction: ...
 @overload
 def predict(
-    model: Pipeline, text: SeveralTexts, **settings: Unpack[PassSettings]
+    model: WithTokenizer, text: SeveralTexts, **settings: Unpack[PassSettings]
 ) -> list[Prediction]: ...
 @takes_pipeline
 def predict(
@@ -111,7 +112,7 @@ def predict_among(
 ) -> list[Prediction]: ...
 @overload
 def predict_among(
-    model: Pipeline,
+    model: WithTokenizer,
     text: OneText,
     answers: Sequence[str],
     *,
@@ -120,7 +121,7 @@ def predict_among(
 ) -> Prediction: ...
 @overload
 def predict_among(
-    model: Pipeline,
+    model: WithTokenizer,
     text: SeveralTexts,
     answers: Sequence[str],
     *,

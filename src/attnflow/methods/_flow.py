@@ -52,9 +52,10 @@ def flow(
     With a single query there is nothing to compare; then a layer is marked if every score is at its
     ceiling, which no attention in between can change.
 
-    The scores of a query are **flat** if all tokens but its own have nearly one score. It is so
-    where a position attends mostly to itself: `F(i, j) ≤ c(i) + A_1[i, j]`, with `c(i)` the weight
-    of all edges from position i to others in the layers from 2 up, which limits every token alike.
+    The scores of a query are **flat** if all tokens but its own have nearly the same score. It is
+    so where a position attends mostly to itself: `F(i, j) ≤ c(i) + A_1[i, j]`, with `c(i)` the
+    weight of all edges from position i to others in the layers from 2 up, which limits every token
+    alike.
     `flat` of the result marks a layer and query where the median score of the other tokens, or of
     groups without the query, is within 10 % of `c(i)`, and three quarters of them are within 2.5 %
     of this median. Tokens that the query cannot reach do not count, and two must remain.

@@ -48,13 +48,15 @@ def group_columns(groups: Groups, tokens: tuple[str, ...]) -> Columns:
     return Columns(names, checked)
 
 
-def check_positions(values: Iterable[int] | int, name: str, size: int) -> tuple[int, ...]:
+def check_positions(
+    values: Iterable[int] | int, name: str, size: int, *, expected: str = "integers"
+) -> tuple[int, ...]:
     """Return distinct positions below `size` in rising order, at least one.
 
     >>> check_positions({4, 3}, "sink", 6)
     (3, 4)
     """
-    numbers = sorted(checks.as_ints(values, name))
+    numbers = sorted(checks.as_ints(values, name, expected=expected))
     if not numbers:
         raise InputError(f"{name}: expected at least one position, got none")
     for number in numbers:

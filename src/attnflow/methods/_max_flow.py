@@ -70,7 +70,8 @@ def max_flow(
     layer = checks.as_int(pair[0], name, least=onto + 1, most=graph.n_layers)
     last = graph.sizes[layer] - 1
     position = checks.as_int(pair[1], "the position of source", least=0, most=last)
-    sinks = check_positions(sink, "sink", graph.sizes[onto])
+    expected = "an integer, or a set of integers"
+    sinks = check_positions(sink, "sink", graph.sizes[onto], expected=expected)
     solved = solve_pair((*graph.layers[onto : layer - 1], graph.top(layer)), [position], sinks)
     outside = range(onto), range(layer, graph.n_layers)
     flows_below, flows_above = ([np.zeros(graph.layers[l].shape) for l in part] for part in outside)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from attnflow.errors import InputError, UnsupportedModelError
 from attnflow.models._model import layer_count
-from attnflow.models._pipeline import model_and_tokenizer, takes_pipeline
+from attnflow.models._pipeline import WithTokenizer, model_and_tokenizer, takes_pipeline
 from attnflow.models.capture import (
     ROLES,
     Collector,
@@ -32,7 +32,6 @@ from attnflow.types import Attention, EncoderDecoderAttention
 
 if TYPE_CHECKING:
     from torch import nn
-    from transformers import Pipeline
 
 Heads: TypeAlias = Literal["all", "mean"]
 AnyAttention: TypeAlias = "Attention | EncoderDecoderAttention"
@@ -62,10 +61,12 @@ def attend(
     model: nn.Module, tokenizer: Any, text: Several, **settings: Unpack[AttendSettings]
 ) -> list[AnyAttention]: ...
 @overload
-def attend(model: Pipeline, text: Single, **settings: Unpack[AttendSettings]) -> AnyAttention: ...
+def attend(
+    model: WithTokenizer, text: Single, **settings: Unpack[AttendSettings]
+) -> AnyAttention: ...
 @overload
 def attend(
-    model: Pipeline, text: Several, **settings: Unpack[AttendSettings]
+    model: WithTokenizer, text: Several, **settings: Unpack[AttendSettings]
 ) -> list[AnyAttention]: ...
 @takes_pipeline
 def attend(
@@ -86,10 +87,10 @@ def attend(
         A Hugging Face model with any attention implementation (eager, SDPA, flex, flash), or any
         torch module whose attention is `nn.MultiheadAttention`, a call of
         `F.scaled_dot_product_attention`, or a softmax with a dropout named `attn_drop`; or a
-        pipeline of transformers with such a model. It does not change.
+        pipeline of transformers with such a model, or what `load` returns. It does not change.
     tokenizer
-        The model's tokenizer or processor; None with tensors. A pipeline has its own: `attend(pipe,
-        text)`.
+        The model's tokenizer or processor; None with tensors. A pipeline has its own, and so has
+        what `load` returns: `attend(pipe, text)`.
     text
         One text gives one result: a str; a tuple of two, a sentence pair; a list of messages
         (`{"role": "user", "content": "…"}`), which the tokenizer's chat template writes; or a PIL

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from attnflow._internal.display import label_names
+from attnflow._internal.display import label_names, method_title
 from attnflow.errors import InputError
 from attnflow.plot._checks import query_index
 from attnflow.plot._labels import (
@@ -108,7 +108,7 @@ def _removed(one: TokenAttention, query: int, scores: NDArray[np.float64]) -> ND
 
 
 def _of_importance(one: Importance) -> Series:
-    label = "blank-out" if one.method == "blank_out" else one.method.replace("_", " ")
+    label = method_title(one.method)
     none = np.zeros(len(one.tokens), dtype=np.bool_)
     title, notes = label.capitalize(), _answer_notes(one)
     return Series(one.values, None, one.method, title, "importance", "", none, notes)

@@ -129,11 +129,11 @@ def _described(positions: Sequence[int], tokens: Sequence[str]) -> str:
     """Return the line about attention sinks that are excluded.
 
     >>> _described([0], ["<s>", "a"])
-    'without the attention sink 0 <s>; without=() keeps it'
+    'without the attention sink at position 0 <s>; without=() keeps it'
     """
     several, it = ("s", "them") if len(positions) > 1 else ("", "it")
     names = position_names(positions, tokens)
-    return f"without the attention sink{several} {names}; without=() keeps {it}"
+    return f"without the attention sink{several} at {names}; without=() keeps {it}"
 
 
 def _graphs(

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from attnflow._internal import checks
+from attnflow._internal.display import method_title
 from attnflow.errors import InputError
 from attnflow.plot import _axes
 from attnflow.plot._checks import check_title
@@ -85,7 +86,7 @@ def correlation(
             labels.append(f"{name}, published")
     for name, (mean, _) in table.per_text_means.items():
         handles.append(ax.axhline(mean, color=COLOURS.get(name, GREY), ls=":", lw=1.6))
-        labels.append(name.replace("_", " "))
+        labels.append(method_title(name))
     _finish(ax, table, label)
     _axes.legend(ax, handles, labels)
     if title is not None:

@@ -117,10 +117,11 @@ def draw_rows(
     others = [np.where(fan, 0.0, matrix) for matrix, fan in pairs]
     _ = draw_edges(ax, rows.stack, others, colour=rows.colour, vmax=top)
     if names := rows.named(covering):
+        listed = f"position{'' if len(names) == 1 else 's'} {', '.join(names)}"
         thin = [np.where(fan, matrix, 0.0) for matrix, fan in pairs]
         behind: Any = {"opacity": _FAN_OPACITY, "width": _FAN_WIDTH, "zorder": 0.5}
         _ = draw_edges(ax, rows.stack, thin, colour=GREY, vmax=top, **behind)
-        _axes.note_below(ax, [f"grey: edges to {', '.join(names)}, which would cover others"])
+        _axes.note_below(ax, [f"grey: edges to {listed}, which would cover others"])
     _draw_unbounded(ax, rows)
     _ = draw_nodes(ax, rows.stack)
     _axes.set_title(ax, rows.title if title is None else title)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import cast
 
-from attnflow._internal.display import position_name, position_names, token_names
+from attnflow._internal.display import position_names
 from attnflow.plot._palette import TITLES
 from attnflow.plot._scale import is_segmented
 from attnflow.types import TokenAttention
@@ -81,8 +81,9 @@ def layer_title(token_attention: TokenAttention, layer: int, query: int | None =
 
 
 def query_name(token_attention: TokenAttention, query: int) -> str:
-    """Return the name of a query: its number, and its token if the columns are the tokens."""
-    return position_name(query, token_names(position_tokens(token_attention)))
+    """Return the name of a query: its position, and its token if the columns are the tokens."""
+    kind = "word" if "words" in token_attention.settings else "position"
+    return position_names([query], position_tokens(token_attention), kind)
 
 
 def position_tokens(token_attention: TokenAttention) -> tuple[str, ...]:
@@ -103,15 +104,15 @@ def score_notes(token_attention: TokenAttention) -> list[str]:
     >>> settings = {"without": (0,), "receptive_field": True}
     >>> t = af.TokenAttention([[[0.0, 1.0]]], ["<s>", "a"], [6], [1], "flow", settings)
     >>> score_notes(t)
-    ['without 0 <s>', 'corrected for the receptive field']
+    ['without position 0 <s>', 'corrected for the receptive field']
     """
     lines: list[str] = []
     if positions := taken_out(token_attention):
         # Of words, the names are those of words, and the positions still those of tokens.
         words = "words" in token_attention.settings
         tokens = () if words else position_tokens(token_attention)
-        kind = "" if tokens else "token " if len(positions) == 1 else "tokens "
-        lines.append(f"without {kind}{position_names(positions, tokens)}")
+        named = position_names(positions, tokens, "position" if tokens else "token")
+        lines.append(f"without {named}")
     if token_attention.settings.get("receptive_field") is True:
         lines.append("corrected for the receptive field")
     return lines

@@ -112,7 +112,7 @@ def text(
     >>> from attnflow import plot
     >>> t = af.TokenAttention([[[0.2, 0.8]]], ["the", "key"], [6], [1], "rollout")
     >>> print(plot.text(t).to_terminal(colour=False))
-    Attention rollout, layer 6, from 1 key, full colour from 0.2
+    Attention rollout, layer 6, from position 1 key, full colour from 0.2
     the[0.20] key[0.80]
     """
     place = query_index(token_attention, query)

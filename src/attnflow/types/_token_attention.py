@@ -51,7 +51,7 @@ class TokenAttention(StoredRecord):
         Text or image that the tokens come from, if known.
     flat
         Booleans (layer, query), stored as read-only: whether all tokens but the query's own have
-        nearly one score of flow, as `flow` defines it. By default all False.
+        nearly the same score of flow, as `flow` defines it. By default all False.
 
     Examples
     --------

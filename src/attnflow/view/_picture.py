@@ -15,9 +15,7 @@ from attnflow import plot
 from attnflow._internal.display import (
     format_number,
     label_names,
-    position_name,
     position_names,
-    token_names,
 )
 from attnflow.methods import flow, raw, rollout
 from attnflow.types import Grid, TokenAttention
@@ -95,7 +93,7 @@ def _scores(
 
 def _caption(found: Content, scores: TokenAttention) -> str:
     """Return the prediction, the position that attends and how its scores were made."""
-    position = position_name(found.query, token_names(found.tokens) if found.named else ())
+    position = position_names([found.query], found.tokens if found.named else ())
     parts = [f"From {position}"]
     if (prediction := found.prediction) is not None:
         label, shares = prediction.label, prediction.probabilities

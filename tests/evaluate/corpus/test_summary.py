@@ -35,6 +35,7 @@ def _summary(
     failed: tuple[int, ...] = (),
     seed: int = 0,
     clipped: tuple[dict[str, float], ...] = (),
+    causal: bool = False,
 ) -> Summary:
     """The summary of values (text, cell); `clipped` are shares of each part, by edges."""
     settings = {**PLAN, "plan": {"seed": seed}}
@@ -45,7 +46,10 @@ def _summary(
         texts = tuple(LabelledText(f"text {first + at}") for at in range(len(rows)))
         errors = tuple("too long" if first + at in failed else None for at in range(len(rows)))
         shares = clipped[number].items() if clipped else ()
-        made = {"edges": {name: {"residual": 0.5, "clipped": share} for name, share in shares}}
+        made: dict[str, Any] = {
+            "edges": {name: {"residual": 0.5, "clipped": share} for name, share in shares}
+        }
+        made["edges"]["attention"] = {"causal": causal}
         found = PartValues(cells, rows, errors, np.ones(len(rows), np.int32), made)
         files.write(Part(number, first, texts), found)
     return summarize(files.paths(), settings)
@@ -161,11 +165,12 @@ def test_tables_have_a_row_for_each_layer_and_a_column_for_each_method(tmp_path:
 
 
 def test_latex_is_escaped(tmp_path: Path) -> None:
-    cells = tuple(cell._replace(edges="value_zeroing") for cell in CELLS)
+    cells = tuple(cell._replace(method=f"{cell.method}_1") for cell in CELLS)
     rows = (*cells, *(Cell(None, "blank_out", None, "input_gradient", "spearman"),))
     found = _summary(tmp_path, np.full((3, 5), 0.5), cells=rows).latex()
     assert found.count(r"\begin{tabular}") == found.count(r"\end{tabular}") == 2
-    assert r"blank\_out & 0.50 $\pm$ 0.00 [0.50, 0.50] \\" in found
+    assert r"layer & raw\_1 & flow\_1 \\" in found
+    assert r"blank-out & 0.50 $\pm$ 0.00 [0.50, 0.50] \\" in found
     for line in found.splitlines():
         if not line.startswith("%"):
             assert not re.search(r"(?<!\\)[_%#]", line)
@@ -252,6 +257,33 @@ def test_only_the_tables_that_are_shown_are_explained(
     text = _summary(tmp_path, np.full((3, len(cells)), 0.5), cells=cells).text()
     legends = ("Mean ± standard deviation", "With several edge weights", "Raw scores")
     assert {legend for legend in legends if legend in text} == expected
+
+
+def test_of_a_decoder_it_says_that_scores_are_the_papers(tmp_path: Path) -> None:
+    for name in ("encoder", "decoder"):
+        (tmp_path / name).mkdir()
+        causal = name == "decoder"
+        found = _summary(tmp_path / name, np.full((3, 4), 0.5), causal=causal)
+        assert found.causal == causal
+        kept = "attention sinks are kept, and nothing is corrected for the receptive field."
+        assert (kept in found.text()) == (kept in found.latex()) == causal
+
+
+def test_the_best_of_many_cells_is_called_lucky_and_the_only_one_not(tmp_path: Path) -> None:
+    for name in ("many", "one"):
+        (tmp_path / name).mkdir()
+    luck = "The best of many cells is better partly by luck."
+    many = _text(np.full((3, 4), 0.5), tmp_path / "many")
+    assert many.count("Best: ") == many.count(luck) == 1
+    one = _summary(tmp_path / "one", np.full((3, 1), 0.5), cells=CELLS[:1]).text()
+    assert "Best: " in one
+    assert luck not in one
+
+
+def test_importance_is_named_as_people_write_it(tmp_path: Path) -> None:
+    cells = [cell._replace(importance="blank_out") for cell in CELLS]
+    text = _summary(tmp_path, np.full((3, 4), 0.5), cells=tuple(cells)).text()
+    assert "Spearman's rank correlation with blank-out" in text
 
 
 def test_a_star_is_explained_with_one_edge_weight_too(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
 from attnflow import paper
 from attnflow.edges import BlockLayout
-from attnflow.errors import InputError, MissingDependencyError
+from attnflow.errors import InputError, MissingDependencyError, NoPredictionError
 from attnflow.evaluate import EvaluationPlan, RunProgress, measure, run
 from attnflow.evaluate.corpus._worker import Worker
 from attnflow.models import Loaded
@@ -194,7 +194,7 @@ def test_a_model_without_a_head_is_an_error_before_anything_is_written(
         num_attention_heads=2, intermediate_size=8,
     )  # fmt: skip
     headless = Loaded(BertModel(config).eval(), loaded.tokenizer)
-    with pytest.raises(InputError, match="expected an output with logits"):
+    with pytest.raises(NoPredictionError, match="expected an output with logits"):
         _ = run(lambda: headless, data, tmp_path / "run")
     assert not (tmp_path / "run" / "run.json").exists()
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attnflow import plot
+from attnflow._internal.display import method_title
 from attnflow._internal.run_folder import resume_advice
 from attnflow.errors import InputError
 
@@ -71,7 +72,7 @@ def _draw(ax: Any, group: Group, edges: str) -> None:
         means = [item.mean for item in items]
         ax.plot(layers, means, color=colour, marker="o", ms=3, label=plot.TITLES[method])
     for name, item in group.baselines.items():
-        colour, label = plot.COLOURS.get(name, _GREY), name.replace("_", " ")
+        colour, label = plot.COLOURS.get(name, _GREY), method_title(name)
         ax.axhline(item.mean, color=colour, ls=":", label=label)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.tick_params(labelsize="small")

@@ -15,6 +15,7 @@ from attnflow._internal.display import (
     count_texts,
     format_number,
     markdown_table,
+    method_title,
     percent,
     printable,
 )
@@ -46,6 +47,11 @@ _RAW_LEGEND = (
     "Raw scores of attention are without the residual connection; those of other edges are rows of "
     "the graph, with it."
 )
+_CAUSAL_LEGEND = (
+    "The model is a decoder. These are the paper's scores: attention sinks are kept, and nothing "
+    "is corrected for the receptive field."
+)
+_BEST_LEGEND = "The best of many cells is better partly by luck."
 _CLIPPED_LEGEND = "Negative weights of edges are set to zero, by absolute value, mean over texts"
 _STAR = "*"
 _STAR_LEGEND = (
@@ -165,17 +171,17 @@ def _document(
     found = groups(summary)
     for group in found:
         several = len(group.edges) > 1
-        title = group.title if several else f"{group.title}, edges: {_words(group.edges[0])}"
+        title = group.title if several else f"{group.title}, edges: {method_title(group.edges[0])}"
         parts += [about(title), table(_grid(group) if several else _by_layer(group))]
         if group.baselines:
-            rows = [[name, _cell(item)] for name, item in group.baselines.items()]
+            rows = [[method_title(name), _cell(item)] for name, item in group.baselines.items()]
             parts.append(table([["baseline", "mean"], *rows]))
         if best := _best_line(group):
             parts.append(about(best))
-    parts += [about(line) for line in _legends(found)]
+    parts += [about(line) for line in _legends(found, causal=summary.causal)]
     shares = {edges: percent(share) for edges, share in summary.clipped.items()}
     if clipped := ", ".join(
-        f"{share} of {_words(edges)}" for edges, share in shares.items() if share
+        f"{share} of {method_title(edges)}" for edges, share in shares.items() if share
     ):
         parts.append(about(f"{_CLIPPED_LEGEND}: {clipped}."))
     if any(_STAR in part for part in parts[1:]):  # the first has names, which may have stars
@@ -186,7 +192,7 @@ def _document(
     return "\n\n".join(parts) + "\n"
 
 
-def _legends(found: Sequence[Group]) -> list[str]:
+def _legends(found: Sequence[Group], *, causal: bool) -> list[str]:
     """Return what explains the tables that are shown, and no others."""
     shown = {
         _LEGEND: any(len(group.edges) == 1 or group.baselines for group in found),
@@ -196,6 +202,10 @@ def _legends(found: Sequence[Group]) -> list[str]:
             for group in found
             for edges in group.edges
         ),
+        _BEST_LEGEND: any(
+            _best_line(group) and sum(map(len, group.rows.values())) > 1 for group in found
+        ),
+        _CAUSAL_LEGEND: causal,
     }
     return [line for line, is_shown in shown.items() if is_shown]
 
@@ -217,7 +227,7 @@ def _grid(group: Group) -> _Rows:
     rows: list[list[str]] = [head]
     for (edges, method), cells in group.rows.items():
         means = [_mean(cells[layer]) for layer in group.layers]
-        rows.append([f"{_words(edges)}, {method}", *means, _interval(cells[last])])
+        rows.append([f"{method_title(edges)}, {method}", *means, _interval(cells[last])])
     return rows
 
 
@@ -234,17 +244,13 @@ def _best_line(group: Group) -> str:
 
 def _named(item: CellSummary, group: Group) -> str:
     edges, method, layer = item.cell[:3]
-    name = f"{_words(str(edges))}, {method}" if len(group.edges) > 1 else method
+    name = f"{method_title(str(edges))}, {method}" if len(group.edges) > 1 else method
     return f"{name}, L{layer}, {_mean(item)} {_interval(item)}"
 
 
 def _title(importance: str | None, metric: str) -> str:
-    of = "" if importance is None else f" with {_words(importance)}"
+    of = "" if importance is None else f" with {method_title(importance)}"
     return f"{_METRICS.get(metric, metric)}{of}"
-
-
-def _words(name: str) -> str:
-    return name.replace("_", " ")
 
 
 def _mean(item: CellSummary) -> str:

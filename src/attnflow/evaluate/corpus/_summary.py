@@ -62,6 +62,8 @@ class Summary:
         The settings of the run, and of the bootstrap.
     clipped
         By edges, the share of negative weights, which are set to zero: the mean over texts.
+    causal
+        Whether the model is a decoder, in which no position attends to a later one.
     """
 
     cells: tuple[CellSummary, ...]
@@ -70,6 +72,7 @@ class Summary:
     errors: tuple[tuple[int, str], ...]
     settings: Settings
     clipped: Mapping[str, float]
+    causal: bool
 
     def text(self) -> str:
         """Return the means as tables of text, with deviations, intervals and counts."""
@@ -112,6 +115,7 @@ def summarize(files: Iterable[Path], settings: dict[str, Any]) -> Summary:
         tuple(statistics.errors),
         freeze_settings({**settings, "bootstrap": {"method": "Poisson", "resamples": _RESAMPLES}}),
         statistics.clipped(),
+        statistics.causal,
     )
 
 
@@ -123,6 +127,7 @@ class _Statistics:
         self.texts = self.failed = 0
         self.errors: list[tuple[int, str]] = []
         self.shares: dict[str, tuple[float, int]] = {}  # sums and numbers of texts
+        self.causal = False
         self.count, self.mean, self.squares = np.zeros((3, len(cells)))
         self.weights, self.totals = np.zeros((2, _RESAMPLES, len(cells)))
 
@@ -130,13 +135,15 @@ class _Statistics:
         self,
         values: NDArray[np.float64],
         errors: list[tuple[int, str]],
-        clipped: Mapping[str, float],
+        edges: Mapping[str, Mapping[str, Any]],
     ) -> None:
-        """Add values (text, cell), errors and means of clipped shares of one file."""
+        """Add values (text, cell), errors and settings of edges of one file."""
         more = len(values) - len(errors)
-        for name, share in clipped.items():
-            total, count = self.shares.get(name, (0.0, 0))
-            self.shares[name] = total + more * share, count + more
+        for name, made in edges.items():
+            self.causal |= made.get("causal", False)
+            if "clipped" in made:
+                total, count = self.shares.get(name, (0.0, 0))
+                self.shares[name] = total + more * made["clipped"], count + more
         self.errors += errors[: _ERRORS - len(self.errors)]
         self.texts += len(values)
         self.failed += len(errors)
@@ -209,8 +216,8 @@ def _cells(path: Path) -> tuple[Cell, ...]:
 
 def _read(
     path: Path, n_cells: int
-) -> tuple[NDArray[np.float64], list[tuple[int, str]], dict[str, float]]:
-    """Return values (text, cell), number and error of the texts that failed, and clipped shares.
+) -> tuple[NDArray[np.float64], list[tuple[int, str]], dict[str, dict[str, Any]]]:
+    """Return values (text, cell), number and error of the texts that failed, settings of edges.
 
     Only values and settings are read, and errors if there are any.
     """
@@ -218,14 +225,12 @@ def _read(
 
     with parquet.ParquetFile(path) as file:
         values = file.read(["value"])["value"].to_numpy().reshape(-1, n_cells)
-        measured = json.loads(file.schema_arrow.metadata[b"measured"])
-        edges: dict[str, Any] = measured.get("edges", {})
-        clipped = {name: made["clipped"] for name, made in edges.items() if "clipped" in made}
+        edges = json.loads(file.schema_arrow.metadata[b"measured"]).get("edges", {})
         if not _has_errors(file.metadata):
-            return values, [], clipped
+            return values, [], edges
         errors = file.read(["text_id", "error"])[::n_cells].to_pylist()
     failed = [(row["text_id"], row["error"]) for row in errors if row["error"] is not None]
-    return values, failed, clipped
+    return values, failed, edges
 
 
 def _has_errors(metadata: Any) -> bool:

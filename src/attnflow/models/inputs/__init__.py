@@ -17,7 +17,7 @@ from attnflow.models._model import (
     token_limit,
     weight_count,
 )
-from attnflow.models._pipeline import model_and_tokenizer, takes_pipeline
+from attnflow.models._pipeline import WithTokenizer, model_and_tokenizer, takes_pipeline
 from attnflow.models.inputs._generate import Generate
 from attnflow.models.inputs._inputs import (
     Inputs,
@@ -44,8 +44,9 @@ from attnflow.models.inputs._texts import Chat, OneText, Pair, is_text
 
 __all__ = [
     "Chat", "Generate", "Inputs", "ModelInput", "OneText", "Pair", "Positions", "Several",
-    "SeveralTexts", "Single", "TextInput", "TokenizedText", "accepts", "batch_texts",
-    "check_vocabulary", "checked_model", "count_tokens", "device_of", "forward_parameters",
+    "SeveralTexts", "Single", "TextInput", "TokenizedText", "WithTokenizer", "accepts",
+    "batch_texts", "check_vocabulary", "checked_model", "count_tokens", "device_of",
+    "forward_parameters",
     "has_decoder", "inner_tokenizer", "is_decoder", "is_pretrained", "is_single", "is_text",
     "layer_count", "model_and_tokenizer", "name_example", "name_positions", "prepare",
     "takes_padding", "takes_pipeline", "token_limit", "token_names", "tokenize_text",

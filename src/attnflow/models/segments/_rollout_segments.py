@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack, ov
 
 from attnflow._internal import checks
 from attnflow.errors import InputError
-from attnflow.models._pipeline import model_and_tokenizer, takes_pipeline
+from attnflow.models._pipeline import WithTokenizer, model_and_tokenizer, takes_pipeline
 from attnflow.models.capture import capture_attention
 from attnflow.models.inputs import ModelInput, Several, Single, prepare
 from attnflow.models.segments._accumulate import RolloutAccumulator
@@ -16,7 +16,6 @@ from attnflow.types import TokenAttention
 
 if TYPE_CHECKING:
     from torch import nn
-    from transformers import Pipeline
 
 # The texts of one prompt, for segments="texts".
 Texts: TypeAlias = list[str] | tuple[str, ...]
@@ -62,19 +61,19 @@ def rollout_segments(
 ) -> list[TokenAttention]: ...
 @overload
 def rollout_segments(
-    model: Pipeline, text: Single, **settings: Unpack[RolloutSettings]
+    model: WithTokenizer, text: Single, **settings: Unpack[RolloutSettings]
 ) -> TokenAttention: ...
 @overload
 def rollout_segments(
-    model: Pipeline, text: Several, **settings: Unpack[RolloutSettings]
+    model: WithTokenizer, text: Several, **settings: Unpack[RolloutSettings]
 ) -> list[TokenAttention]: ...
 @overload
 def rollout_segments(
-    model: Pipeline, text: Texts, **settings: Unpack[JoinSettings]
+    model: WithTokenizer, text: Texts, **settings: Unpack[JoinSettings]
 ) -> TokenAttention: ...
 @overload
 def rollout_segments(
-    model: Pipeline, text: Sequence[Texts], **settings: Unpack[JoinSettings]
+    model: WithTokenizer, text: Sequence[Texts], **settings: Unpack[JoinSettings]
 ) -> list[TokenAttention]: ...
 @takes_pipeline
 def rollout_segments(

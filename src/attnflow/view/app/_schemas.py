@@ -104,7 +104,8 @@ class ExplainResponse(BaseModel):
     )
     correlations: dict[str, dict[str, float | None]] = Field(
         description="Importance → method → Spearman's rank correlation over the tokens that are "
-        "not in `without`, and for rollout and flow the query's own; null where undefined."
+        "not in `without`, and for rollout and flow the query's own; null where undefined, and of "
+        "fewer than three tokens."
     )
     without: list[int] = Field(
         description="Positions of attention sinks that are taken out of the scores."
@@ -113,7 +114,7 @@ class ExplainResponse(BaseModel):
         description="Whether every flow is at its ceiling, so that it does not depend on the query."
     )
     flat: bool = Field(
-        description="Whether all tokens but the query's own have nearly one score of flow."
+        description="Whether all tokens but the query's own have nearly the same score of flow."
     )
     settings: dict[str, Any] = Field(description="Settings of all results.")
     page: dict[str, Any] | None = Field(
