@@ -140,6 +140,7 @@ def test_another_model_folder_is_named_by_its_folder(run: Run, data: Path, tmp_p
     ("options", "code", "message"),
     [
         (("--methods", "row"), 1, "--methods: expected one of raw, rollout, flow, got 'row'"),
+        (("--methods", "raw,raw"), 2, "expected distinct names, got 'raw,raw'"),
         (("--layers", "7"), 1, "--layers must be 1 to 6, got 7"),
         (("--layers", "x"), 2, "expected integers such as"),
         (("--bins", "a"), 2, "expected numbers separated by commas, got 'a'"),

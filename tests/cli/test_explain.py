@@ -350,6 +350,7 @@ def test_text_comes_from_a_file_too(run: Run, tmp_path: Path) -> None:
             2,
             "'--methods': expected names of raw, rollout, flow, got 'best'",
         ),
+        ([TEXT, "--methods", "raw,raw"], 2, "'--methods': expected distinct names, got 'raw,raw'"),
         ([TEXT, "--layer", "7"], 1, "error: --layer must be 1 to 6, got 7"),
         ([TEXT, "--layer", "0"], 2, "--layer"),
         ([TEXT, "--position", "1"], 1, "error: --position must be left out: VerbNumberModel"),

@@ -332,6 +332,8 @@ def test_options_about_an_answer_that_there_is_none_of_are_an_error(
         (["attention.npz", "--out", "page.html", "--edges", "norms"], 2, "'--edges'"),
         ([TEXT, "--out", "page.html", "--edges", "best"], 2, "got 'best'"),
         ([TEXT, "--out", "page.html", "--edges", "norms,"], 2, "got ''"),
+        ([TEXT, "--out", "page.html", "--edges", "norms,norms"], 2, "expected distinct names"),
+        (["attention.npz", "--out", "page.html", "--layout", "l.json"], 2, "the computed arrays"),
         (["attention.npz", "--out", "page.html", "--truncate"], 2, "has no meaning with the"),
         (
             ["attention.npz", "--out", "page.html", "--layer", "4"],

@@ -121,7 +121,9 @@ def as_ints(values: Iterable[int] | int, name: str) -> tuple[int, ...]:
     (0, 1, 2)
     """
     try:
-        items = tuple(values) if isinstance(values, Iterable) else (values,)
+        # Bytes would be integers too.
+        several = isinstance(values, Iterable) and not isinstance(values, bytes | bytearray)
+        items = tuple(values) if several else (values,)
         if set(map(type, items)) <= {int}:
             return items
         if not any(isinstance(item, bool | np.bool) for item in items):

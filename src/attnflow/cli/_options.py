@@ -45,6 +45,18 @@ def positions(text: str | None, *, option: str, lowest: int) -> tuple[int, ...] 
     return tuple(numbers)
 
 
+def names(text: str, *, option: str) -> tuple[str, ...]:
+    """Return the names in a text such as "raw,flow".
+
+    >>> names("raw, flow", option="--methods")
+    ('raw', 'flow')
+    """
+    found = tuple(name.strip() for name in text.split(","))
+    if len(set(found)) < len(found):
+        raise wrong(option, f"expected distinct names, got {text!r}")
+    return found
+
+
 def below_one(value: float, *, option: str) -> float:
     """Return a number in [0, 1), or raise an error about the option.
 
