@@ -360,6 +360,7 @@ def test_text_comes_from_a_file_too(run: Run, tmp_path: Path) -> None:
         ([TEXT, "--threads", "100000"], 2, "'--threads'"),
         ([TEXT, "--target", "9" * 5000], 1, "singular, plural"),
         ([TEXT, "--replace", "nothing"], 1, "unk"),
+        ([TEXT, "--replace", "1000000"], 1, "error: --replace: expected 0 to 9649"),
         ([TEXT, "--model", "no/such/folder"], 1, "no/such/folder"),
         (["word " * 100], 1, "--truncate"),
     ],

@@ -388,7 +388,19 @@ def test_single_heads_of_an_encoder_decoder_are_refused_with_the_reason(
     assert "those of an encoder-decoder, a graph, scores or a mean" in result.stderr
 
 
-def test_a_folder_that_cannot_be_written_to_is_an_error(
+def test_a_folder_that_no_file_can_be_written_to_is_an_error_before_any_work(
+    run: Run, page: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(**_: object) -> None:
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", refused)
+    result = run("view", TEXT, "--out", page, "--model", "no/such/model")
+    assert result.exit_code == 2
+    assert "no file can be written" in " ".join(result.stderr.split())
+
+
+def test_a_disk_that_is_full_is_an_error(
     run: Run, page: Path, attention_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object, **__: object) -> int:

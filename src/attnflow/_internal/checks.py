@@ -121,9 +121,9 @@ def as_ints(values: Iterable[int] | int, name: str) -> tuple[int, ...]:
     (0, 1, 2)
     """
     try:
-        # Bytes would be integers too.
-        several = isinstance(values, Iterable) and not isinstance(values, bytes | bytearray)
-        items = tuple(values) if several else (values,)
+        items = tuple(values) if isinstance(values, Iterable) else (values,)
+        if isinstance(cast("object", values), bytes | bytearray):
+            raise TypeError  # noqa: TRY301 (its items would be integers)
         if set(map(type, items)) <= {int}:
             return items
         if not any(isinstance(item, bool | np.bool) for item in items):
