@@ -159,6 +159,17 @@ def test_the_first_model_is_the_default(client: Client, verb_number: Loaded) -> 
         ({"text": TEXT, "position": 2}, "input", "position"),
         ({"text": TEXT, "methods": []}, "invalid", "methods: "),
         ({"text": TEXT, "methods": ["gradient"]}, "invalid", "methods"),
+        (
+            {"text": TEXT, "target": "x" * 201},
+            "invalid",
+            "target: input should be a valid integer or string should have at most 200",
+        ),
+        (
+            {"text": TEXT, "against": [0]},
+            "invalid",
+            "against: input should be a valid integer or input should be a valid string",
+        ),
+        ({"text": TEXT, "replace": 10**6}, "input", "replace: expected 0 to"),
         ({"text": TEXT, "truncate": 1}, "invalid", "truncate: "),
         ({"text": TEXT, "target": "neither"}, "input", "neither"),
         ({"text": TEXT, "replace": "nothing"}, "input", "nothing"),
@@ -204,6 +215,8 @@ def test_what_is_not_json_is_said_to_be_so(client: Client, content: bytes) -> No
     headers = {"content-type": "application/json"}
     error = _error(client().post("/api/explain", content=content, headers=headers), 422)
     assert error["code"] == "invalid"
+    assert "the body" in error["message"]
+    assert "valid JSON" not in error["message"]  # a number of many digits is
 
 
 @pytest.mark.parametrize(

@@ -57,6 +57,13 @@ def test_a_figure_is_written_and_its_predictions_are_printed(
     assert len(list(out.iterdir())) == 1
 
 
+def test_the_name_of_a_file_is_refused_as_a_folder(run: Run, tmp_path: Path) -> None:
+    result = run("reproduce", "figure-1", "--out", tmp_path / "f.xyz")
+    assert result.exit_code == 2
+    assert "which looks like a file" in " ".join(result.stderr.replace("\u2502", "").split())
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_svg_is_the_default_format(run: Run, tmp_path: Path) -> None:
     assert run("reproduce", "figure-1", "--out", tmp_path).exit_code == 0
     assert [path.name for path in tmp_path.iterdir()] == ["figure-1.svg"]

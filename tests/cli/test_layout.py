@@ -69,6 +69,22 @@ def test_a_file_that_describes_no_layout_is_an_error_before_any_work(
     layout = tmp_path / "l.json"
     if content is not None:
         _ = layout.write_text(content, encoding="utf-8")
-    result = run("explain", "the key", "--model", "no model", "--layout", layout)
+    result = run(
+        "explain", "the key", "--model", "no model", "--edges", "norms", "--layout", layout
+    )
     assert result.exit_code == 2
     assert re.search(f"--layout.*{message}", " ".join(result.stderr.split()))
+
+
+@pytest.mark.parametrize("edges", ["attention", "gradient"])
+def test_a_layout_that_edges_do_not_need_is_an_error(run: Run, tmp_path: Path, edges: str) -> None:
+    layout, data, page = (tmp_path / name for name in ("l.json", "texts.txt", "page.html"))
+    _ = layout.write_text(json.dumps(dataclasses.asdict(LAYOUT)), encoding="utf-8")
+    for command in (
+        ("explain", "the key"),
+        ("view", "the key", "--out", page),
+        ("evaluate", "verb-number", data, "--out", tmp_path / "run"),
+    ):
+        result = run(*command, "--edges", edges, "--layout", layout)
+        assert result.exit_code == 2
+        assert f"has no meaning with --edges {edges}" in " ".join(result.stderr.split())

@@ -129,7 +129,9 @@ def test_generate_says_how_much_memory_it_would_need(
     assert not (tmp_path / "demo.npz").exists()
 
 
-@pytest.mark.parametrize("options", [["--tokens", " "], ["--layers", "0"], ["--seed", "-1"]])
+@pytest.mark.parametrize(
+    "options", [["--tokens", " "], ["--tokens", "1000"], ["--layers", "0"], ["--seed", "-1"]]
+)
 def test_generate_refuses_what_makes_no_attention(
     run: Run, tmp_path: Path, options: list[str]
 ) -> None:

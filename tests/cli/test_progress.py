@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from attnflow.cli import _loading
+from attnflow.cli import _loading, _progress
 from attnflow.maxflow import load_kernels
 
 OnTerminal = Callable[..., str]
@@ -100,6 +100,16 @@ def test_without_a_terminal_a_line_reports_a_long_start(
     assert result.stderr.count("\n") == bool(written)
     assert result.stderr.startswith(written)
     assert result.stdout == ""
+
+
+def test_without_a_terminal_long_work_writes_lines(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("attnflow.cli._progress._LINE_EVERY", 0.0)
+    with _progress.progress_bar("sentences", line_after=NEVER) as progress:
+        progress(640, 2000)
+        progress(2000, 2000)
+    assert capsys.readouterr().err == "sentences: 640 of 2,000\n"
 
 
 def test_only_a_model_of_the_hub_may_be_downloaded(

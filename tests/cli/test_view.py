@@ -333,6 +333,8 @@ def test_options_about_an_answer_that_there_is_none_of_are_an_error(
         (["attention.npz", "--out", "page.html", "--edges", "norms"], 2, "'--edges'"),
         ([TEXT, "--out", "page.html", "--edges", "best"], 2, "got 'best'"),
         ([TEXT, "--out", "page.html", "--edges", "norms,"], 2, "got ''"),
+        ([TEXT, "--out", "page.html", "--edges", "norms,norms"], 2, "expected distinct names"),
+        (["attention.npz", "--out", "page.html", "--layout", "l.json"], 2, "the computed arrays"),
         (["attention.npz", "--out", "page.html", "--truncate"], 2, "has no meaning with the"),
         (
             ["attention.npz", "--out", "page.html", "--layer", "4"],
@@ -387,7 +389,19 @@ def test_single_heads_of_an_encoder_decoder_are_refused_with_the_reason(
     assert "those of an encoder-decoder, a graph, scores or a mean" in result.stderr
 
 
-def test_a_folder_that_cannot_be_written_to_is_an_error(
+def test_a_folder_that_no_file_can_be_written_to_is_an_error_before_any_work(
+    run: Run, page: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(**_: object) -> None:
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", refused)
+    result = run("view", TEXT, "--out", page, "--model", "no/such/model")
+    assert result.exit_code == 2
+    assert "no file can be written" in " ".join(result.stderr.split())
+
+
+def test_a_disk_that_is_full_is_an_error(
     run: Run, page: Path, attention_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object, **__: object) -> int:

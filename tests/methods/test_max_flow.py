@@ -190,6 +190,12 @@ def test_numbers_of_numpy_are_taken():
     assert m.value == af.max_flow(A, source=(2, 2), sink=2).value
 
 
+def test_bytes_are_no_positions():
+    sink: Any = b"\x00"
+    with pytest.raises(af.InputError, match="sink must be integers"):
+        _ = af.max_flow(A, source=(2, 2), sink=sink)
+
+
 def test_the_same_pair_gives_the_same_bits_again():
     m, n = (af.max_flow(A, source=(4, 0), sink=5) for _ in range(2))
     assert m.value == n.value

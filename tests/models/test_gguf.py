@@ -118,10 +118,10 @@ def test_a_folder_with_config_is_an_ordinary_one(file: Path, tmp_path: Path) -> 
 def test_a_broken_file_is_an_error_in_one_sentence(file: Path, tmp_path: Path) -> None:
     path = tmp_path / "broken.gguf"
     _ = path.write_bytes(file.read_bytes()[:100])
-    with pytest.raises(InputError, match=r"the model of .*broken.gguf cannot be loaded"):
+    with pytest.raises(InputError, match=r"broken.gguf cannot be loaded: the file is .*damaged"):
         _ = load(path)
     _ = path.write_bytes(b"no model at all")
-    with pytest.raises(InputError, match=r"the model of .*broken.gguf cannot be loaded"):
+    with pytest.raises(InputError, match=r"broken.gguf cannot be loaded: the file is .*damaged"):
         _ = load(path)
 
 

@@ -140,6 +140,11 @@ def test_thousands_of_edges_are_thinned_out() -> None:
     assert len(lines.get_segments()) == 20_000
 
 
+def test_edges_far_wider_than_the_widest_are_as_wide_as_it() -> None:
+    (lines,) = plot.graph(af.AttentionGraph([np.eye(2)]), vmax=1e-320).collections[:1]
+    assert len(set(lines.get_linewidths())) == 1
+
+
 @pytest.mark.parametrize("n", [12, 15, 18, 20])
 def test_strong_edges_of_a_sentence_leave_most_of_the_paper_white(n: int) -> None:
     W = np.full((n, n), 0.05)

@@ -85,6 +85,30 @@ def test_an_image_of_pillow_is_a_picture(seen: af.TokenAttention) -> None:
     assert shown[0, 0].tolist() == [1.0, 0.0, 0.0]
 
 
+@pytest.mark.parametrize("mode", ["CMYK", "P", "HSV", "YCbCr", "PA", "RGBX"])
+def test_an_image_of_pillow_has_its_colours_in_any_mode(seen: af.TokenAttention, mode: str) -> None:
+    image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    red = image.new("RGB", (6, 4), "red")
+    given = red.convert("P").convert("PA") if mode == "PA" else red.convert(mode)
+    shown = plot.image(seen, given).images[0].get_array()
+    assert np.allclose(shown[0, 0, :3], [1.0, 0.0, 0.0], atol=0.01)
+
+
+def test_an_image_of_pillow_keeps_its_transparency(seen: af.TokenAttention) -> None:
+    image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    grey = image.new("LA", (6, 4), (255, 0))
+    palette = image.new("P", (6, 4), 0)
+    palette.info["transparency"] = 0
+    for given in (grey, palette):
+        assert plot.image(seen, given).images[0].get_array()[0, 0, 3] == 0.0
+
+
+def test_an_image_of_pillow_that_rgb_cannot_show_is_refused(seen: af.TokenAttention) -> None:
+    image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    with pytest.raises(af.InputError, match=r"La .*in RGB"):
+        _ = plot.image(seen, image.new("LA", (6, 4)).convert("La"))
+
+
 @pytest.mark.parametrize(
     ("picture", "message"),
     [

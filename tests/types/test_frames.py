@@ -86,6 +86,11 @@ def test_a_csv_file_holds_tokens_of_any_characters(tmp_path: Path) -> None:
     assert read == [*tokens[:4], r"\ud800"]
 
 
+def test_a_frame_holds_what_the_csv_file_does_of_half_a_surrogate_pair() -> None:
+    frame = af.Importance(np.zeros(2), ["日", "\ud800"], "blank_out").to_frame()
+    assert frame["token"].tolist() == ["日", r"\ud800"]
+
+
 @pytest.mark.parametrize("name", ["t.parquet", "t.txt", "none/t.csv"])
 def test_a_path_for_no_csv_file_is_refused(name: str, tmp_path: Path) -> None:
     with pytest.raises(af.InputError, match=r"ends in \.csv|does not exist"):

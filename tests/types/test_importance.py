@@ -96,7 +96,9 @@ def test_words_that_the_model_wrote_stay_counted():
 
 
 @pytest.mark.parametrize("suffix", [".npz", ".safetensors"])
-@pytest.mark.parametrize("changes", [{}, {"origin": None}], ids=["origin", "no origin"])
+@pytest.mark.parametrize(
+    "changes", [{}, {"origin": None}, {"settings": None}], ids=["all", "no origin", "no settings"]
+)
 def test_a_file_holds_all_of_it(tmp_path: Path, suffix: str, changes: dict[str, Any]):
     path, found = tmp_path / f"importance{suffix}", importance(**changes)
     found.save(path)

@@ -40,6 +40,12 @@ def test_one_token_attends_to_itself() -> None:
     assert np.array_equal(random_attention(2, 8, 1).weights, np.ones((2, 8, 1, 1)))
 
 
+@pytest.mark.parametrize("size", [10**6, 10**30])
+def test_more_than_the_memory_is_an_error_that_says_how_much(size: int) -> None:
+    with pytest.raises(InputError, match=r"tokens need [\d,]+ GiB of memory"):
+        _ = random_attention(size, size, size)
+
+
 def _entropy(weights: np.ndarray) -> np.ndarray:
     """Mean entropy of each (layer, head) as a share of the maximum."""
     logs = np.log(np.maximum(weights, 1e-30))

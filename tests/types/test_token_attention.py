@@ -148,6 +148,19 @@ def test_a_file_gives_back_the_result(tmp_path: Path, suffix: str):
     assert af.TokenAttention.load(path) == t
 
 
+@pytest.mark.parametrize("suffix", [".npz", ".safetensors"])
+def test_a_file_gives_back_a_result_without_settings(tmp_path: Path, suffix: str):
+    t = af.TokenAttention([[[1.0]]], ["a"], [1], [0], "raw")
+    t.save(tmp_path / f"t{suffix}")
+    assert af.TokenAttention.load(tmp_path / f"t{suffix}") == t
+
+
+def test_the_error_about_an_incomplete_file_does_not_name_its_own_type(tmp_path: Path):
+    np.savez(tmp_path / "t.npz", scores=np.ones((1, 1, 1)))
+    with pytest.raises(af.InputError, match="Check that it is the right file"):
+        _ = af.TokenAttention.load(tmp_path / "t.npz")
+
+
 def test_a_result_file_holds_the_promised_arrays(tmp_path: Path):
     token_attention().save(tmp_path / "t.npz")
     with np.load(tmp_path / "t.npz", allow_pickle=False) as file:

@@ -124,6 +124,8 @@ def as_ints(
     """
     try:
         items = tuple(values) if isinstance(values, Iterable) else (values,)
+        if isinstance(cast("object", values), bytes | bytearray):
+            raise TypeError  # noqa: TRY301 (its items would be integers)
         if set(map(type, items)) <= {int}:
             return items
         if not any(isinstance(item, bool | np.bool) for item in items):

@@ -48,7 +48,7 @@ def write_columns(path: Path, columns: Columns) -> None:
     """Write columns of equal length to a .parquet file, or to CSV."""
     with atomic_file(path) as draft:
         if path.suffix.lower() == ".parquet":
-            table = import_module("pyarrow").table(columns)
+            table = import_module("pyarrow").table(_escaped(columns))
             import_module("pyarrow.parquet").write_table(table, draft)
             return
         # A lone surrogate, which UTF-8 does not have, is written as \ud800.
@@ -77,6 +77,20 @@ def as_frame(columns: Columns) -> Any:
     return pandas.DataFrame(
         {
             name: pandas.array(values) if isinstance(values, list) and None in values else values
-            for name, values in columns.items()
+            for name, values in _escaped(columns).items()
         }
     )
+
+
+def _escaped(columns: Columns) -> Columns:
+    """Return columns in which lone surrogates are written as in a CSV file."""
+    return {
+        name: [_escaped_text(value) for value in values] if isinstance(values, list) else values
+        for name, values in columns.items()
+    }
+
+
+def _escaped_text(value: Any) -> Any:
+    if not isinstance(value, str) or value.isascii():
+        return value
+    return value.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -12,7 +12,7 @@ from attnflow.cli._evaluate_bar import evaluate_bar
 from attnflow.cli._evaluate_report import print_run
 from attnflow.cli._loading import SHIPPED, explain_missing_head, loaded_model, read_layout
 from attnflow.cli._model_options import AllowPickle, Device, Json, Layout, RemoteCode, Truncate
-from attnflow.cli._options import number_or_name, positions, wrong
+from attnflow.cli._options import names, number_or_name, positions, wrong
 from attnflow.edges import EDGES
 from attnflow.evaluate import EvaluationPlan, RunProgress, run
 from attnflow.evaluate.corpus import PART_SIZE
@@ -218,12 +218,12 @@ def evaluate_command(
     was killed or interrupted is resumed by the same command.
     """
     plan = EvaluationPlan(
-        edges=_names(edges),
-        methods=_names(methods),
+        edges=_names(edges, "--edges"),
+        methods=_names(methods, "--methods"),
         layers=positions(layers, option="--layers", lowest=1),
         row=_row(row),
-        importance=_names(importance),
-        metrics=_names(metrics),
+        importance=_names(importance, "--importance"),
+        metrics=_names(metrics, "--metrics"),
         target=cast("int | str", number_or_name(target)),
         replace=number_or_name(replace),
         reduce=reduce,
@@ -232,11 +232,11 @@ def evaluate_command(
         bins=_numbers(bins, "--bins"),
         special=special,
         truncate=truncate,
-        baselines=() if baselines is None else _names(baselines),
+        baselines=() if baselines is None else _names(baselines, "--baselines"),
         draws=draws,
         seed=seed,
     )
-    described = read_layout(layout)
+    described = read_layout(layout, plan.edges)
     loading = {"allow_pickle": allow_pickle, "remote_code": remote_code, "device": device}
     shipped = model == SHIPPED and not Path(model).exists()
     last: list[RunProgress] = []
@@ -278,8 +278,8 @@ def evaluate_command(
     print_run(done, as_json=as_json)
 
 
-def _names(text: str) -> Any:
-    return tuple(name.strip() for name in text.split(","))
+def _names(text: str, option: str) -> Any:
+    return names(text, option=option)
 
 
 def _row(text: str) -> Any:

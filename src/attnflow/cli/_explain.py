@@ -23,7 +23,7 @@ from attnflow.cli._notes import (
     print_uncompared_note,
     print_unknown_note,
 )
-from attnflow.cli._options import number_or_name, wrong
+from attnflow.cli._options import names, number_or_name, wrong
 from attnflow.cli._texts import one_text
 from attnflow.edges import EDGES, Edges
 from attnflow.evaluate import explain, explanation_document, unknown_words
@@ -79,7 +79,7 @@ def explain_command(
     if (text is None) == (file is None):
         raise wrong("TEXT", "expected one of TEXT, - for standard input, and --file")
     chosen, weights = _methods(methods), _edges(edges)
-    given, described = one_text(text, file), read_layout(layout)
+    given, described = one_text(text, file), read_layout(layout, [weights])
     load_settings = {"allow_pickle": allow_pickle, "remote_code": remote_code, "device": device}
     with (
         loading("explaining", model) as progress,
@@ -132,10 +132,10 @@ def explain_command(
 
 
 def _methods(text: str) -> tuple[Method, ...]:
-    names = tuple(name.strip() for name in text.split(","))
-    if unknown := [name for name in names if name not in METHODS]:
+    given = names(text, option="--methods")
+    if unknown := [name for name in given if name not in METHODS]:
         raise wrong("--methods", f"expected names of {', '.join(METHODS)}, got {unknown[0]!r}")
-    return cast("tuple[Method, ...]", names)
+    return cast("tuple[Method, ...]", given)
 
 
 def _edges(name: str) -> Edges:

@@ -35,6 +35,10 @@ def generate(
     names = tokens.split()
     if not names:
         raise wrong("--tokens", "expected at least one token, got none")
+    if len(names) == 1 and names[0].isdecimal():  # meant as how many
+        raise wrong(
+            "--tokens", f'expected the tokens themselves, as in "the key is", got {names[0]}'
+        )
     if (size := 4 * layers * heads * len(names) ** 2) > _MAX_BYTES:
         raise InputError(
             f"{layers} layers, {heads} heads and {len(names)} tokens need {size / 1e9:,.1f} GB of "

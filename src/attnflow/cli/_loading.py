@@ -3,7 +3,7 @@
 import dataclasses
 import importlib.util
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -48,10 +48,15 @@ def _verb_number(folder: str | None, device: str | None) -> models.Loaded:
     return loaded
 
 
-def read_layout(path: Path | None) -> BlockLayout | None:
+def read_layout(path: Path | None, edges: Iterable[str]) -> BlockLayout | None:
     """Return the layout of blocks in the JSON file of `--layout`; None without the option."""
     if path is None:
         return None
+    if set(edges) <= {"attention", "gradient"}:
+        raise wrong(
+            "--layout",
+            f"has no meaning with --edges {','.join(edges)}, which needs no parts of blocks",
+        )
     try:
         given = parse_json(path.read_text("utf-8"))
     except (OSError, ValueError) as reason:

@@ -1,6 +1,7 @@
 """Option values that typer cannot check by itself; a bad one is a usage error (exit code 2)."""
 
 import re
+import tempfile
 from pathlib import Path
 
 import typer
@@ -43,6 +44,18 @@ def positions(text: str | None, *, option: str, lowest: int) -> tuple[int, ...] 
     if len(set(numbers)) < len(numbers):
         raise wrong(option, f"expected distinct numbers, got {text!r}")
     return tuple(numbers)
+
+
+def names(text: str, *, option: str) -> tuple[str, ...]:
+    """Return the names in a text such as "raw,flow".
+
+    >>> names("raw, flow", option="--methods")
+    ('raw', 'flow')
+    """
+    found = tuple(name.strip() for name in text.split(","))
+    if len(set(found)) < len(found):
+        raise wrong(option, f"expected distinct names, got {text!r}")
+    return found
 
 
 def below_one(value: float, *, option: str) -> float:
@@ -99,6 +112,13 @@ def check_file(path: Path, *, option: str, source: Path | None = None) -> None:
         raise wrong(option, f"expected a file, got the folder {str(path)!r}")
     if source is not None and path.exists() and source.exists() and path.samefile(source):
         raise wrong(option, f"{str(path)!r} is the file to read. Choose another name")
+    try:
+        tempfile.TemporaryFile(dir=path.parent).close()  # permissions alone do not tell
+    except OSError as reason:
+        raise wrong(
+            option,
+            f"no file can be written to the folder {str(path.parent)!r}: {reason.strerror}",
+        ) from reason
 
 
 def check_place(path: Path, *, option: str) -> None:

@@ -1,6 +1,7 @@
 """Progress on stderr: a bar on a terminal, else a line."""
 
 import sys
+import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from threading import Timer
@@ -10,6 +11,8 @@ import typer
 
 from attnflow import maxflow
 from attnflow._internal import checks
+
+_LINE_EVERY = 10.0  # seconds
 
 
 @contextmanager
@@ -25,15 +28,15 @@ def progress_bar(
 
     Until the first report it shows `starting` instead of the label: by default what flows may wait
     for. If stderr is not a terminal, one line with `starting_line`, by default the same, is written
-    if nothing is reported for `line_after` seconds. Chosen: loading compiled code takes one second,
-    which is not worth a line in a log.
+    if nothing is reported for `line_after` seconds, and the progress of longer work every ten
+    seconds. Chosen: loading compiled code takes one second, which is not worth a line in a log.
     """
     if starting is None:
         starting = "starting" if maxflow.is_compiled_on_disk() else maxflow.COMPILING
     if not on_terminal():
         line = f"{label}: {starting_line or starting}"
         with _later(line_after, lambda: typer.echo(line, err=True)) as timer:
-            yield lambda _done, _total: timer.cancel()
+            yield _lines(label, timer)
         return
 
     bar = rich_bar(width=30)
@@ -47,6 +50,20 @@ def progress_bar(
     finally:
         if bar.live.is_started:
             bar.stop()
+
+
+def _lines(label: str, timer: Timer) -> checks.Progress:
+    """Return the callback that stops the timer and writes lines."""
+    due = time.monotonic() + _LINE_EVERY
+
+    def report(done: int, total: int) -> None:
+        nonlocal due
+        timer.cancel()
+        if time.monotonic() >= due and done < total:
+            due = time.monotonic() + _LINE_EVERY
+            typer.echo(f"{label}: {done:,} of {total:,}", err=True)
+
+    return report
 
 
 def on_terminal() -> bool:

@@ -14,6 +14,7 @@ from attnflow import paper
 from attnflow._internal.columns import check_table_path, nan_to_none
 from attnflow.cli._data import read_splits
 from attnflow.cli._loading import SHIPPED, loading
+from attnflow.cli._notes import print_note
 from attnflow.cli._options import wrong
 from attnflow.errors import InputError
 from attnflow.evaluate import LayerTable
@@ -87,6 +88,8 @@ class TableOptions:
             raise wrong("--model", "has no meaning with --models")
         check_out(self.out)
         check_samples(self.samples, self.data)
+        if self.data is None:
+            print_note(f"without --data, {self.samples} generated sentences are computed")
         start = time.perf_counter()
         with loading("sentences") as progress:
             # All are loaded first: a folder without a model is an error before any work.

@@ -1,14 +1,23 @@
 """`attnflow serve`: the interactive page as a local web app."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from attnflow.cli._loading import SHIPPED, explain_memory_errors, loaded_model, loading
+from attnflow.cli._loading import (
+    SHIPPED,
+    explain_memory_errors,
+    explain_missing_head,
+    loaded_model,
+    loading,
+)
 from attnflow.cli._model_options import AllowPickle, Device, RemoteCode
 from attnflow.cli._options import wrong
+from attnflow.errors import InputError
+from attnflow.importance import predict
 from attnflow.models import Loaded
 from attnflow.view.app import Limits, bind_socket, is_loopback, require_packages, serve
 
@@ -116,5 +125,13 @@ def _named(given: list[str]) -> dict[str, str]:
 def _loaded(source: str, settings: dict[str, Any]) -> Loaded:
     shipped = source == SHIPPED and not Path(source).is_dir()
     name = None if shipped else source
-    with loading(f"loading {source}", name), explain_memory_errors("a smaller model"):
-        return loaded_model(name, settings)
+    with (
+        loading(f"loading {source}", name),
+        explain_memory_errors("a smaller model"),
+        explain_missing_head(),
+    ):
+        loaded = loaded_model(name, settings)
+        # Every request needs a prediction. Another text may be right where this one is not.
+        with suppress(InputError):
+            _ = predict(loaded.model, loaded.tokenizer, "a")
+        return loaded

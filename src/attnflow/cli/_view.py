@@ -25,7 +25,7 @@ from attnflow.cli._notes import (
     print_note,
     print_unknown_note,
 )
-from attnflow.cli._options import check_file, number_or_name, wrong
+from attnflow.cli._options import check_file, names, number_or_name, wrong
 from attnflow.cli._progress import progress_bar
 from attnflow.cli._texts import one_text
 from attnflow.edges import EDGES, BlockLayout, Edges, edge_graph
@@ -119,7 +119,7 @@ def view(
     if out.suffix.lower() not in _PAGES:
         raise wrong("--out", f"expected a name that ends in .html, got {str(out)!r}")
     check_file(out, option="--out", source=file)
-    names = _edges(edges)
+    weights = _edges(edges)
     load_settings = {"allow_pickle": allow_pickle, "remote_code": remote_code, "device": device}
     predicted: dict[str, Any] = {
         "target": number_or_name(target),
@@ -128,16 +128,15 @@ def view(
         "replace": number_or_name(replace),
     }
     passes: dict[str, Any] = {"truncate": truncate, "batch_size": batch_size}
-    passes["layout"] = read_layout(layout)
     arrays = _arrays_file(shown)
     if arrays is not None:
-        _check_unused(
-            arrays, {"model": model, "edges": edges, **predicted, **passes, **load_settings}
-        )
+        unused = {"model": model, "edges": edges, "layout": layout}
+        _check_unused(arrays, {**unused, **predicted, **passes, **load_settings})
         seen: _Seen = _read(arrays)
     else:
+        passes["layout"] = read_layout(layout, weights)
         passes |= {"layer": layer, "query": query, "threads": threads}
-        seen = _explained(one_text(shown, file), model, names, load_settings, predicted, passes)
+        seen = _explained(one_text(shown, file), model, weights, load_settings, predicted, passes)
     settings: Any = {"layer": layer, "query": query, "title": title, "threads": threads}
     settings |= {"sinks": sinks, "receptive_field": receptive_field}
     with progress_bar("attention flow") as progress:
@@ -170,11 +169,10 @@ def _print_sinks(seen: _Seen) -> None:
 
 
 def _edges(text: str | None) -> tuple[Edges, ...]:
-    given = "attention" if text is None else text
-    names = tuple(name.strip() for name in given.split(","))
-    if unknown := [name for name in names if name not in EDGES]:
+    given = names("attention" if text is None else text, option="--edges")
+    if unknown := [name for name in given if name not in EDGES]:
         raise wrong("--edges", f"expected names of {', '.join(EDGES)}, got {unknown[0]!r}")
-    return cast("tuple[Edges, ...]", names)
+    return cast("tuple[Edges, ...]", given)
 
 
 def _check_unused(arrays: Path, options: dict[str, Any]) -> None:

@@ -29,6 +29,7 @@ BASELINES: tuple[Baseline, ...] = ("random", *IMPORTANCE)
 AGREEMENT_METRICS: tuple[AgreementMetric, ...] = get_args(AgreementMetric)
 FAITHFULNESS_METRICS: tuple[FaithfulnessMetric, ...] = get_args(FaithfulnessMetric)
 METRICS: tuple[Metric, ...] = (*AGREEMENT_METRICS, "pointing", "entropy", *FAITHFULNESS_METRICS)
+_REPLACE = ("unk", "mask", "pad", "mean", "attention_mask")
 _ROWS = ("read", "cls", "mask", "last", "max")
 
 
@@ -274,7 +275,11 @@ def _layers(layers: Iterable[int] | int) -> tuple[int, ...]:
 
 def _replace(replace: object) -> int | str | None:
     if isinstance(replace, str):
-        return _names([replace], ("unk", "mask", "pad", "mean", "attention_mask"), "replace")[0]
+        if replace not in _REPLACE:
+            raise InputError(
+                f"replace: expected {', '.join(_REPLACE)} or the id of a token, got {replace!r}"
+            )
+        return replace
     return None if replace is None else checks.as_int(replace, "replace")
 
 

@@ -214,7 +214,7 @@ def token_id(scorer: Scorer, replace: Replace, *, name: str = "replace") -> tupl
         number = _special_id(scorer.tokenizer, replace, name)
     else:
         number = checks.as_int(replace, name)
-    check_vocabulary(scorer.model, [number])
+    check_vocabulary(scorer.model, [number], name)
     return number, token_names(scorer.tokenizer, [number])[0]
 
 

@@ -30,8 +30,8 @@ def uniform_graph(graph: AttentionGraph) -> AttentionGraph:
         )
     if graph.settings.get("causal") is not True:
         raise InputError(
-            "receptive_field=True is only for causal attention. Leave it out, or pass the weights "
-            "of a decoder with causal=True"
+            "receptive_field=True is only for causal attention. Leave it out; the weights of a "
+            "decoder have causal=True"
         )
     residual = graph.settings.get("residual")
     if not isinstance(residual, int | float) or len(set(graph.sizes)) > 1:

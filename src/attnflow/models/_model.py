@@ -124,7 +124,7 @@ def check_parts(model: nn.Module, fields: Collection[str]) -> None:
         )
 
 
-def check_vocabulary(model: nn.Module, ids: Sequence[int]) -> None:
+def check_vocabulary(model: nn.Module, ids: Sequence[int], name: str = "token ids") -> None:
     """Reject token ids outside the model's embedding table."""
     embedding = getattr(model, "get_input_embeddings", lambda: None)
     try:
@@ -135,9 +135,10 @@ def check_vocabulary(model: nn.Module, ids: Sequence[int]) -> None:
         return
     unknown = [i for i in ids if not 0 <= i < count]
     if unknown:
+        advice = ". Use the model's own tokenizer" if name == "token ids" else ""
         raise InputError(
-            f"token ids: expected 0 to {count - 1} for {type(model).__name__}, got {unknown[0]}. "
-            "Use the model's own tokenizer"
+            f"{name}: expected 0 to {count - 1} for {type(model).__name__}, "
+            f"got {unknown[0]}{advice}"
         )
 
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _COLOUR_MAP = "viridis"
 # Inches of the longer side of a new figure; chosen.
 _LONG_SIDE = 4.5
+# Modes of Pillow whose numbers are colours that are shown as they are, or levels of grey.
+_SHOWN_MODES = ("1", "L", "I", "I;16", "F", "RGB", "RGBA")
 # Inches for the colour bar. Chosen by eye.
 _BAR_INCHES = 0.8
 
@@ -118,9 +120,11 @@ def image(
 def _check_picture(picture: Any) -> NDArray[np.float64]:
     """Return the pixels (height, width) or (height, width, 3 or 4) as floats 0 to 1."""
     try:
-        array: NDArray[Any] = np.asarray(picture)
+        array: NDArray[Any] = np.asarray(_in_rgb(picture))
     except (TypeError, ValueError, RuntimeError) as reason:
-        raise InputError(f"picture cannot be read as an array: {reason}") from reason
+        raise InputError(
+            f"picture cannot be read as an array: {reason}. Pass an array or an image in RGB"
+        ) from reason
     if array.ndim == 3 and array.shape[2] == 1:
         array = array[:, :, 0]
     colours: Literal[True, False] = array.ndim == 3 and array.shape[2] in (3, 4)
@@ -143,3 +147,12 @@ def _check_picture(picture: Any) -> NDArray[np.float64]:
             f"{array.max()}. Pass the image itself, not the output of the model's processor"
         )
     return values
+
+
+def _in_rgb(picture: Any) -> Any:
+    """Return an image of Pillow that has other channels, as CMYK has, in RGB or RGBA."""
+    mode = getattr(picture, "mode", None)
+    if not isinstance(mode, str) or not hasattr(picture, "convert") or mode in _SHOWN_MODES:
+        return picture
+    transparent = mode[-1] in "Aa" or "transparency" in picture.info
+    return picture.convert("RGBA" if transparent else "RGB")

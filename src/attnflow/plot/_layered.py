@@ -103,10 +103,11 @@ def draw_edges(
     lines: list[NDArray[np.float64]] = []
     shares: list[NDArray[np.float64]] = []
     for row, matrix in enumerate(matrices, start=1):
-        share = matrix / vmax if vmax > 0 else np.zeros_like(matrix)
+        # Cut off first, because the division by a tiny number would overflow.
+        share = np.minimum(matrix, vmax) / vmax if vmax > 0 else np.zeros_like(matrix)
         above, below = np.nonzero(share >= min_share)
         lines.append(stack.lines(row, above, below))
-        shares.append(np.minimum(share[above, below], 1.0))
+        shares.append(share[above, below])
     share, line = np.concatenate(shares), np.concatenate(lines)
     order = np.argsort(share, kind="stable")[-_MAX_EDGES:]
     share, line = share[order], line[order]

@@ -52,8 +52,8 @@ class Importance(StoredRecord):
     settings: Settings
     origin: Origin | None
 
-    _REQUIRED = ("values", "tokens", "method", "settings")
-    _OPTIONAL = ("origin",)
+    _REQUIRED = ("values", "tokens", "method")
+    _OPTIONAL = ("settings", "origin")
 
     def __init__(
         self,

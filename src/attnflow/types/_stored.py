@@ -18,10 +18,6 @@ _TYPE_BY_ARRAY = {
     "scores": "TokenAttention",
     "values": "Importance",
 }
-_OTHER_TYPES = {
-    array: f"This is a file of {name}: {name}.load reads it"
-    for array, name in _TYPE_BY_ARRAY.items()
-}
 
 
 class StoredRecord(Record):
@@ -55,8 +51,13 @@ class StoredRecord(Record):
     @classmethod
     def load(cls, path: storage.PathLike) -> Self:
         """Read a file that `save` wrote; arrays with a default may be missing."""
+        others = {
+            array: f"This is a file of {name}: {name}.load reads it"
+            for array, name in _TYPE_BY_ARRAY.items()
+            if name != cls.__name__
+        }
         stored: dict[str, Any] = dict(
-            storage.read(path, required=cls._REQUIRED, optional=cls._OPTIONAL, others=_OTHER_TYPES)
+            storage.read(path, required=cls._REQUIRED, optional=cls._OPTIONAL, others=others)
         )
         with storage.naming_file(path):
             for prefix in (name[:-1] for name in cls._OPTIONAL if name.endswith("_*")):

@@ -1,11 +1,13 @@
 """Random attention that resembles a trained encoder, for demos, tests and benchmarks."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attnflow._internal import checks
+from attnflow.errors import InputError
 from attnflow.types._attention import Attention
 
 # What heads attend to. Heads of a layer cycle through them from a random start.
@@ -71,7 +73,14 @@ def random_attention(
     _ = checks.as_int(seed, "seed", least=0)
     causal = checks.as_bool(causal, "causal")
     rng = np.random.default_rng(seed)
-    weights = np.empty((n_layers, n_heads, n_tokens, n_tokens), dtype=np.float32)
+    shape = n_layers, n_heads, n_tokens, n_tokens
+    try:
+        weights = np.empty(shape, dtype=np.float32)
+    except (MemoryError, ValueError) as reason:  # ValueError: more bytes than addresses
+        raise InputError(
+            f"{n_layers} layers, {n_heads} heads and {n_tokens} tokens need "
+            f"{4 * math.prod(shape) / 2**30:,.0f} GiB of memory. Choose smaller sizes"
+        ) from reason
     content = _content_scores(n_tokens, rng)
     for layer in range(n_layers):
         depth = layer / max(n_layers - 1, 1)  # 0 at the bottom, 1 at the top

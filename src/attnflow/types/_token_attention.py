@@ -73,8 +73,8 @@ class TokenAttention(StoredRecord):
     origin: Origin | None
     flat: NDArray[np.bool_]
 
-    _REQUIRED = ("scores", "tokens", "layers", "queries", "method", "settings", "saturated")
-    _OPTIONAL = ("origin", "flat")
+    _REQUIRED = ("scores", "tokens", "layers", "queries", "method", "saturated")
+    _OPTIONAL = ("settings", "origin", "flat")
 
     def __init__(
         self,

@@ -32,10 +32,10 @@ def image_tensors(model: nn.Module, processor: Any, images: list[Any]) -> dict[s
             f"{'None' if processor is None else type(processor).__name__}. Pass one, such as "
             "AutoImageProcessor.from_pretrained loads"
         )
-    if getattr(getattr(model, "config", None), "num_channels", 3) == 3:
-        images = [image.convert("RGB") for image in images]
     read: Any = processor
     try:
+        if getattr(getattr(model, "config", None), "num_channels", 3) == 3:
+            images = [image.convert("RGB") for image in images]
         made: dict[str, Any] = dict(read(images=images, return_tensors="pt"))
     except (TypeError, ValueError) as reason:
         raise InputError(

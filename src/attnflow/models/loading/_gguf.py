@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import io
 import os
-from contextlib import redirect_stderr
+from collections.abc import Generator
+from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,7 +64,7 @@ def load_gguf(path: Path) -> tuple[PreTrainedModel, Any]:
     }
     auto: Any = hf.AutoModelForCausalLM
     # Its progress bar is not among those that transformers can switch off.
-    with explain_loading(str(path), "the model"), redirect_stderr(io.StringIO()):
+    with _explain_damage(path), redirect_stderr(io.StringIO()):
         model, report = auto.from_pretrained(path.parent, **settings, output_loading_info=True)
     if missing := sorted(report["missing_keys"]):
         raise InputError(
@@ -72,3 +74,20 @@ def load_gguf(path: Path) -> tuple[PreTrainedModel, Any]:
     with explain_loading(str(path), "the tokenizer"):
         tokenizer = hf.AutoTokenizer.from_pretrained(path.parent, **settings)
     return model, tokenizer
+
+
+@contextmanager
+def _explain_damage(path: Path) -> Generator[None]:
+    """Raise any error about the model as one of attnflow, which says if the file is at fault."""
+    try:
+        with explain_loading(str(path), "the model"):
+            yield
+    except InputError as reason:
+        try:
+            _ = importlib.import_module("gguf").GGUFReader(path)
+        except Exception:  # noqa: BLE001 (it can raise anything)
+            raise InputError(
+                f"the model of {path} cannot be loaded: the file is no GGUF file, or is incomplete "
+                "or damaged. Get it again"
+            ) from reason
+        raise

@@ -151,7 +151,11 @@ def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(HTTPException)
     async def http_error(request: Request, error: HTTPException) -> Response:
         known: dict[int, tuple[Code, str]] = {
-            400: ("invalid", "the body is not valid JSON; send one JSON object"),
+            # Also of JSON that Python does not read.
+            400: (
+                "invalid",
+                "the body cannot be read; send one JSON object in UTF-8, with no huge number",
+            ),
             404: ("not_found", "nothing at this address; /docs lists the addresses"),
             405: (
                 "method_not_allowed",
@@ -170,13 +174,17 @@ def _add_errors(app: FastAPI) -> None:
 def _first_of(errors: Sequence[Any]) -> str:
     """Return the first validation error as a sentence."""
     first = errors[0]
-    place = ".".join(str(part) for part in first["loc"][1:] if isinstance(part, str))
+    # After the name of the field come places in lists, and pydantic's names for types.
+    field = first["loc"][1:2]
+    place = ".".join(part for part in field if isinstance(part, str))
     if first["type"] == "extra_forbidden":
         known = ", ".join(ExplainRequest.model_fields)
         return f"unknown field {place[:100]!r}; expected one of {known}"
     if first["type"] == "json_invalid":
         return f"the body is not JSON: {first['ctx']['error']}; send one JSON object"
-    message = f"{first['msg'][:1].lower()}{first['msg'][1:]}"
+    # A number or a name has an error for each of the two.
+    said = dict.fromkeys(each["msg"] for each in errors if each["loc"][1:2] == field)
+    message = " or ".join(f"{each[:1].lower()}{each[1:]}" for each in said)
     return f"{place or 'the body'}: {message}; /docs describes each field"
 
 
