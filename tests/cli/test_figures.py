@@ -58,7 +58,7 @@ def test_a_figure_is_written_and_its_predictions_are_printed(
 
 
 def test_the_name_of_a_file_is_refused_as_a_folder(run: Run, tmp_path: Path) -> None:
-    result = run("reproduce", "figure-1", "--out", tmp_path / "f.xyz")
+    result = run("reproduce", "figure-1", "--out", tmp_path / "f.png")
     assert result.exit_code == 2
     assert "which looks like a file" in " ".join(result.stderr.replace("\u2502", "").split())
     assert list(tmp_path.iterdir()) == []

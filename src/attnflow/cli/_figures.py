@@ -158,7 +158,7 @@ def _path(out: Path, name: str, kind: str) -> Path:
     check_place(out, option="--out")
     if out.exists() and not out.is_dir():
         raise wrong("--out", f"expected a folder, got the file {str(out)!r}")
-    if out.suffix and not out.exists():  # meant as the name of a file
+    if out.suffix.removeprefix(".").lower() in plot.FORMATS and not out.exists():
         raise wrong(
             "--out",
             f"expected a folder for {name}.{kind}, got {str(out)!r}, which looks like a file. "
