@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from attnflow.edges._calls import check_one, first_tensor, reject_pairs, values_of, wide
+from attnflow.edges._calls import first_tensor, reject_pairs, values_of, weights_of, wide
 from attnflow.edges._consistency import tolerance_for
 from attnflow.edges._layout import BlockLayout, blocks_of
 from attnflow.errors import UnsupportedModelError
@@ -57,9 +57,8 @@ def capture_values(
         return found
 
     def passed(call: Call) -> None:
-        check_one(model, call)
-        values = values_of(model, call)
-        append(WeightsAndValues(call.role, wide(call.weights())[0], values, call.visible()))
+        weights, values = weights_of(model, call), values_of(model, call)
+        append(WeightsAndValues(call.role, wide(weights)[0], values, call.visible()))
 
     _ = capture_attention(model, inputs.forward, passed)
     return found
@@ -106,9 +105,9 @@ class _Projected:
 
     def attention(self, call: Call) -> None:
         """Store the weights of an attention."""
-        check_one(self._model, call)
+        weights = weights_of(self._model, call)
         self._visible.append(call.visible())
-        self._add(self._weights, call.weights())
+        self._add(self._weights, weights)
 
     def check_complete(self) -> None:
         """Reject a pass with another number of attentions than of projections."""
