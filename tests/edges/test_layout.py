@@ -411,3 +411,13 @@ def test_a_layout_of_other_things_than_names_is_an_error(settings: Any, message:
         _ = BlockLayout(
             **({"attention": "attn", "output": "attn.proj", "norm": "norm2"} | settings)
         )
+
+
+@pytest.mark.parametrize("method", ["norms", "alti", "value_zeroing"])
+def test_a_model_of_zeros_fits_the_layout_of_its_family(method: str):
+    model = new_model("llama")
+    with torch.no_grad():
+        for parameter in model.parameters():
+            _ = parameter.zero_()
+    [found] = METHODS[method](model, None, inputs_for("llama"))
+    assert_close(np.array(found.layers), np.tile(np.eye(9), (3, 1, 1)))

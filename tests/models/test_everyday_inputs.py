@@ -310,6 +310,9 @@ def test_a_pipeline_needs_no_tokenizer_in_the_call(small_bert: models.Loaded, na
     for wrong in ((model, text), (pipe,), (pipe, tokenizer)):
         with pytest.raises(TypeError, match="required positional argument"):
             function(*wrong)
+    if not more:
+        with pytest.raises(af.InputError, match=r"text.* got NoneType"):
+            function(pipe, None)
 
 
 def test_a_pipeline_of_images_has_its_processor(vit: Any) -> None:

@@ -41,7 +41,8 @@ def inconsistency(
     if not bool(torch.isfinite(error).all()):
         raise not_finite(model)
     first = block.norm is None
-    if bool(torch.equal(attended, block.residual)) is first:
+    # Zeros, of a model with parameters of zero, are their own normalised form.
+    if torch.equal(attended, block.residual) is first and block.residual.any():
         found = "the input of the block" if first else "not the input of the block"
         return f"norm_first={first}, and the input of its attention is {found}"
     # Against what attention adds: the residual stream of large models is much larger.

@@ -187,7 +187,10 @@ def _read_head(model: nn.Module, scorer: Scorer, norm: nn.Module) -> _Head:
     )
     with evaluation(model, gradients=False):
         constant = float(_score(fixed, norm, set_zero)[0])
-    positions = slope[0].any(dim=-1).nonzero().flatten()
+    read = slope[0].any(dim=-1)
+    # For a score that depends on no position, the last one, whose weight is zero too.
+    read[-1] |= ~read.any()
+    positions = read.nonzero().flatten()
     weight, stream, output = (
         tensor.detach()[0, positions].double() for tensor in (slope, streams[-1], leaves[-1])
     )

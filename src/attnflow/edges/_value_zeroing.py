@@ -103,6 +103,8 @@ def value_zeroing(
     AttentionGraph(layers=6, nodes=7)
     """
 
+    checks.check_progress(progress)
+
     def compute(model: nn.Module, inputs: Inputs) -> AttentionGraph:
         chosen = layout_of(model, layout)
         blocks = capture_blocks(model, inputs, chosen, _kept)

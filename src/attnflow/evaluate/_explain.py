@@ -123,6 +123,7 @@ def explain(
         )
     chosen, names = _check_methods(methods), _check_edges(edges)
     _ = check_layout(layout)
+    checks.check_progress(progress)
     _ = sinks_to_remove((), 0, sinks)  # checks the setting before any work
     model, tokenizer = model_and_tokenizer(model, tokenizer)
     inputs = prepare(model, tokenizer, text, truncate=truncate)
