@@ -80,10 +80,10 @@ def test_padding_of_a_decoder_is_an_error(family: str):
     [
         ("", "expected a text with at least one word"),
         ("  ", "expected a text with at least one word"),
-        ([], "expected at least one text, got an empty list"),
+        ([], "expected at least one text or image, got an empty list"),
         ((), "expected a tuple of two texts, a sentence pair, got 0 values"),
         ([TEXT, ""], "expected a text with at least one word"),
-        ([[TEXT, TEXT]], "expected a text, a str, got list"),
+        ([[TEXT, TEXT]], "expected a text, a str; a pair .* got list"),
         ([3], "expected a text, a str, got int"),
         (3, "expected a text, a list of texts, or tensors, got int"),
         ("the " * 70, "expected a text of at most"),

@@ -199,3 +199,17 @@ def test_return_dict_is_set_whatever_the_inputs_say():
     expected = one(logit_contributions, "llama")
     inputs = {**inputs_for("llama"), "return_dict": False}
     assert logit_contributions(model_of("llama"), None, inputs) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("ln_g", "no module that contains the blocks has a last norm final_norm='ln_g'"),
+        ("h.0.mlp", "its last norm, GPT2MLP, is not LayerNorm or RMSNorm"),
+        ("wte", "its last norm, Embedding, is not LayerNorm or RMSNorm"),
+    ],
+)
+def test_a_wrong_last_norm_is_an_error_that_names_it(name: str, message: str):
+    layout = BlockLayout("attn", "attn.c_proj", "ln_2", norm_first=True, final_norm=name)
+    with pytest.raises(af.UnsupportedModelError, match=message):
+        _ = one(logit_contributions, "gpt2", layout=layout)
