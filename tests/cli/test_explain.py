@@ -520,7 +520,7 @@ def test_several_texts_are_refused() -> None:
     shipped = paper.load()
     with pytest.raises(
         af.InputError,
-        match=r"explain takes one text, a str, .* got list",
+        match=r"explain takes one text, a str, .* got list\. Call it for each of several texts",
     ):
         _ = explain(shipped.model, shipped.tokenizer, [TEXT])  # type: ignore[arg-type]
     with pytest.raises(af.InputError, match=r"methods: expected .* got None"):

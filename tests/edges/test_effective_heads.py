@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 import reference
-from edge_models import CAUSAL, FAMILIES, PAIRS, attention, inputs_for, model_of, one
+import torch
+from edge_models import CAUSAL, FAMILIES, PAIRS, attention, hf, inputs_for, model_of, one
 from own_models import NORM_FIRST, OwnModel
 from small_tokenizers import tokenizer_for
 
@@ -86,3 +87,15 @@ def test_memory_that_does_not_suffice_is_an_error(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("attnflow.models.capture._memory.available_bytes", lambda: 0)
     with pytest.raises(af.InputError, match="effective_heads needs about"):
         _ = one(effective_heads, "bert")
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_a_sink_outside_the_sequence_is_refused(dtype: torch.dtype):
+    config = hf.GptOssConfig(
+        vocab_size=50, hidden_size=16, num_hidden_layers=2, num_attention_heads=4, head_dim=4,
+        num_key_value_heads=2, intermediate_size=8, num_local_experts=2, num_experts_per_tok=1,
+    )  # fmt: skip
+    model = hf.GptOssModel(config).to(dtype).eval()
+    for method in (edges.attention, edges.effective, effective_heads):
+        with pytest.raises(af.UnsupportedModelError, match=r"sum to 1, got a sum of 0\."):
+            _ = method(model, None, {"input_ids": torch.ones(1, 5, dtype=torch.int64)})

@@ -80,10 +80,10 @@ def test_padding_of_a_decoder_is_an_error(family: str):
     [
         ("", "expected a text with at least one word"),
         ("  ", "expected a text with at least one word"),
-        ([], "expected at least one text, got an empty list"),
+        ([], "expected at least one text or image, got an empty list"),
         ((), "expected a tuple of two texts, a sentence pair, got 0 values"),
         ([TEXT, ""], "expected a text with at least one word"),
-        ([[TEXT, TEXT]], "expected a text, a str, got list"),
+        ([[TEXT, TEXT]], "expected a text, a str; a pair .* got list"),
         ([3], "expected a text, a str, got int"),
         (3, "expected a text, a list of texts, or tensors, got int"),
         ("the " * 70, "expected a text of at most"),
@@ -208,3 +208,18 @@ def test_what_is_no_model_is_an_error():
     for method in METHODS.values():
         with pytest.raises(af.InputError, match="expected a torch module"):
             _ = method("bert", None, TEXT)
+
+
+@pytest.mark.parametrize("method", ["gradient", "logit_contributions"])
+def test_an_array_of_targets_is_as_a_list(method: str):
+    with pytest.raises(af.InputError, match="target: expected one class or token for all texts"):
+        _ = _read(method, TEXT, target=np.array([1]))
+
+
+@pytest.mark.parametrize("method", ["gradient", "logit_contributions"])
+def test_a_model_loaded_in_inference_mode_has_no_gradients(method: str):
+    with torch.inference_mode():
+        model = new_model("llama")
+    message = r"LlamaForCausalLM are inference tensors.* outside torch\.inference_mode\(\)"
+    with pytest.raises(af.InputError, match=message):
+        _ = METHODS[method](model, None, inputs_for("llama"))

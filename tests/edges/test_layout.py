@@ -193,40 +193,80 @@ def test_values_that_are_unknown_are_an_error_that_names_the_value_projection(me
 
 
 WRONG = {
-    "value": (OwnModel(), dataclasses.replace(NORM_FIRST, value="mix.k"), "not the sum"),
-    "output": (OwnModel(), dataclasses.replace(NORM_FIRST, output="mix.q"), "not the sum"),
-    "norm": (OwnModel(), dataclasses.replace(NORM_FIRST, norm="norm_a"), "not the sum"),
-    "scale": (OwnModel(), dataclasses.replace(NORM_FIRST, scale="mix.out.bias"), "not the sum"),
+    "value": (
+        OwnModel(),
+        dataclasses.replace(NORM_FIRST, value="mix.k"),
+        "not the sum.* value='mix.k'",
+    ),
+    "output": (
+        OwnModel(),
+        dataclasses.replace(NORM_FIRST, output="mix.q"),
+        "not the sum.* output='mix.q'",
+    ),
+    "norm": (
+        OwnModel(),
+        dataclasses.replace(NORM_FIRST, norm="norm_a"),
+        "not the sum.* norm='norm_a'",
+    ),
+    "scale": (
+        OwnModel(),
+        dataclasses.replace(NORM_FIRST, scale="mix.out.bias"),
+        "not the sum.* scale='mix.out.bias'",
+    ),
     "last is first": (
         OwnModel(first=False),
         dataclasses.replace(NORM_LAST, norm_first=True, final_norm="end"),
-        "norm_first=True, and the input of its attention is the input of the block",
+        r"norm_first=True, and .* as with norm_first=False\. Correct norm_first=True or attention=",
     ),
     "first is last": (
         OwnModel(),
         dataclasses.replace(NORM_FIRST, norm_first=False),
         "norm_first=False, and the input of its attention is not the input of the block",
     ),
-    "name": (OwnModel(), dataclasses.replace(NORM_FIRST, norm="norm_c"), "no module has the parts"),
+    "name": (
+        OwnModel(),
+        dataclasses.replace(NORM_FIRST, norm="norm_c"),
+        r"no module has the parts norm='norm_c'\.",
+    ),
+    "parameter": (
+        OwnModel(),
+        dataclasses.replace(NORM_FIRST, norm="mix.out.weight"),
+        r"no module has the parts norm='mix\.out\.weight'\.",
+    ),
     "scale that is none": (
         OwnModel(),
         dataclasses.replace(NORM_FIRST, scale="gamma"),
-        "no module has the parts mix, mix.out, norm_b, mix.v, gamma",
+        r"no module has the parts scale='gamma'\.",
     ),
     "module that is not called": (
         OwnModel(mix=FusedMix),
         dataclasses.replace(NORM_FIRST, attention="mix.attn_drop"),
-        "layer 1 of OwnModel is not as the layout describes: no attention input was seen in it",
+        r"layer 1 of OwnModel .*: no attention input was seen in it\. Correct attention='mix.attn",
     ),
     "width": (
         OwnModel(),
         dataclasses.replace(NORM_FIRST, norm="feed.1"),
-        "is not as the layout describes",
+        "shapes that do not fit. Correct norm='feed.1'",
+    ),
+    "width of the projection": (
+        OwnModel(),
+        dataclasses.replace(NORM_FIRST, output="feed.0"),
+        "shapes that do not fit. Correct output='feed.0'",
+    ),
+    "width of the values": (
+        OwnModel(),
+        dataclasses.replace(NORM_FIRST, value="feed.0"),
+        "shapes that do not fit. Correct value='feed.0'",
+    ),
+    "shape of the scale": (
+        OwnModel(),
+        dataclasses.replace(NORM_FIRST, scale="mix.q.weight"),
+        "shapes that do not fit. Correct scale='mix.q.weight'",
     ),
     "no projection": (
         OwnModel(),
         dataclasses.replace(NORM_FIRST, output="mix.attn_drop"),
-        "mix.attn_drop: expected an output projection with a weight of floats, got Dropout",
+        "output='mix.attn_drop': expected an output projection with a weight .*, got Dropout",
     ),
 }
 
@@ -242,7 +282,10 @@ def test_a_wrong_layout_is_an_error(wrong: str, method: str):
 @pytest.mark.parametrize("changed", [{"value": "mix.k"}, {"output": "mix.q"}])
 def test_a_wrong_projection_is_an_error_for_effective_attention(changed: Any):
     layout = dataclasses.replace(NORM_FIRST, **changed)
-    message = f"the input of {layout.output} is not .* times the output of {layout.value}"
+    message = (
+        f"the input of {layout.output} is not .* times the output of {layout.value}. "
+        f"Correct value='{layout.value}' or output='{layout.output}'"
+    )
     with pytest.raises(af.UnsupportedModelError, match=message):
         _ = effective(randomized(OwnModel()), None, IDS, layout=layout)
 
@@ -399,6 +442,7 @@ def test_explain_and_measure_take_a_layout(name: Edges):
     [
         ({"attention": 3}, "BlockLayout: attention must be the name of a module .* block, .* 3"),
         ({"output": None}, r"output must be .*, as block\.named_modules\(\) prints it, got None"),
+        ({"attention": " "}, "attention must be the name of a module .* got ' '"),
         ({"norm": ""}, "norm must be the name of a module inside a block, .* got ''"),
         ({"value": None}, "value must be the name of a module .*, or empty, got None"),
         ({"scale": 1}, r"scale must be the name of a parameter .* block\.named_parameters\(\)"),
@@ -411,3 +455,23 @@ def test_a_layout_of_other_things_than_names_is_an_error(settings: Any, message:
         _ = BlockLayout(
             **({"attention": "attn", "output": "attn.proj", "norm": "norm2"} | settings)
         )
+
+
+@pytest.mark.parametrize("method", ["norms", "alti", "value_zeroing"])
+def test_a_model_of_zeros_fits_the_layout_of_its_family(method: str):
+    model = new_model("llama")
+    with torch.no_grad():
+        for parameter in model.parameters():
+            _ = parameter.zero_()
+    [found] = METHODS[method](model, None, inputs_for("llama"))
+    assert_close(np.array(found.layers), np.tile(np.eye(9), (3, 1, 1)))
+
+
+@pytest.mark.parametrize(("field", "message"), [("norm", "norm output"), ("value", "values")])
+def test_a_module_that_returns_a_tuple_is_an_error_that_names_the_field(field: str, message: str):
+    layout = dataclasses.replace(cast("Any", LAYOUTS["bert"]), **{field: "attention"})
+    with pytest.raises(af.UnsupportedModelError, match=f"{message} .* Correct {field}='attention'"):
+        _ = one(norms, "bert", layout=layout)
+    if field == "value":
+        with pytest.raises(af.UnsupportedModelError, match=r"no tensor. Correct value='attention'"):
+            _ = one(effective, "bert", layout=layout)

@@ -173,3 +173,43 @@ def test_a_spelling_stays_that_of_the_unchanged_pass():
     rest = sum(found.settings["feed_forward"]) + found.settings["bias"]
     expected = float(logits[5] - logits[more])
     assert found.values.sum() + rest == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.mark.parametrize("family", ["gpt2", "llama"])
+@pytest.mark.parametrize("zero", ["difference", "head", "everything"])
+def test_a_score_that_does_not_depend_on_the_input_has_contributions_of_zero(
+    family: str, zero: str
+):
+    model = new_model(family)
+    with torch.no_grad():
+        if zero == "difference":
+            _ = model.lm_head.weight[1].copy_(model.lm_head.weight[0])
+        elif zero == "head":
+            model.lm_head.weight = torch.nn.Parameter(torch.zeros_like(model.lm_head.weight))
+        for parameter in model.parameters() if zero == "everything" else ():
+            _ = parameter.zero_()
+    answers = {"target": 0, "against": 1 if zero == "difference" else None}
+    [found] = logit_contributions(model, None, inputs_for(family), **answers)
+    assert found.values.shape == (9,)
+    rest = (*found.settings["feed_forward"], found.settings["bias"], found.settings["input_score"])
+    assert not any((*found.values, *rest))
+
+
+def test_return_dict_is_set_whatever_the_inputs_say():
+    expected = one(logit_contributions, "llama")
+    inputs = {**inputs_for("llama"), "return_dict": False}
+    assert logit_contributions(model_of("llama"), None, inputs) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("ln_g", "no module that contains the blocks has a last norm final_norm='ln_g'"),
+        ("h.0.mlp", "its last norm, GPT2MLP, is not LayerNorm or RMSNorm"),
+        ("wte", "its last norm, Embedding, is not LayerNorm or RMSNorm"),
+    ],
+)
+def test_a_wrong_last_norm_is_an_error_that_names_it(name: str, message: str):
+    layout = BlockLayout("attn", "attn.c_proj", "ln_2", norm_first=True, final_norm=name)
+    with pytest.raises(af.UnsupportedModelError, match=message):
+        _ = one(logit_contributions, "gpt2", layout=layout)

@@ -53,6 +53,8 @@ def test_progress_counts_layers():
     done: list[tuple[int, int]] = []
     _ = one(value_zeroing, "bert", progress=lambda *counts: done.append(counts))
     assert done == [(1, 3), (2, 3), (3, 3)]
+    with pytest.raises(af.InputError, match=r"progress: expected a function .* got 5"):
+        _ = one(value_zeroing, "bert", progress=5)
 
 
 def test_a_value_projection_that_is_another_is_an_error():

@@ -3,7 +3,7 @@
 import copy
 import dataclasses
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -252,6 +252,8 @@ def test_what_progress_raises_ends_the_work(shipped: Loaded) -> None:
     with pytest.raises(TimeoutError):
         _ = explain(shipped.model, shipped.tokenizer, TEXT, progress=stop)
     assert calls == [1, 1, 8]
+    with pytest.raises(af.InputError, match=r"progress: expected a function .* got 5"):
+        _ = explain(shipped.model, shipped.tokenizer, TEXT, progress=cast("Any", 5))
 
 
 def test_a_text_is_tokenised_once_and_no_pass_is_repeated(

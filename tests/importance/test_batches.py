@@ -116,6 +116,8 @@ def test_progress_counts_variants_and_may_end_the_work(method: str):
 
     with pytest.raises(TimeoutError):
         _ = ask(model, tokenizer(), text, batch_size=5, progress=stop)
+    with pytest.raises(af.InputError, match=r"progress: expected a function .* got 5"):
+        _ = ask(model, tokenizer(), text, progress=5)
 
 
 def test_by_default_a_pass_reads_as_many_tokens_as_suit_the_model(monkeypatch: pytest.MonkeyPatch):

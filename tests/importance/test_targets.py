@@ -60,9 +60,10 @@ def test_another_number_of_targets_than_texts_is_refused():
         (2, "target: expected a class from 0 to 1, got 2"),
         (-1, "target: expected a class from 0 to 1, got -1"),
         ("dual", "target: expected one of singular, plural, got 'dual'"),
-        (True, "target must be an integer, got True"),
-        (np.array(1), r"target must be an integer, got array\(1\)"),
-        (0.5, r"target must be an integer, got 0\.5"),
+        (True, "target must be an integer, or a name as a str, got True"),
+        (np.array(1), r"target must be an integer, or a name as a str, got array\(1\)"),
+        (0.5, r"target must be an integer, or a name as a str, got 0\.5"),
+        (b"plural", "target must be an integer, or a name as a str, got b'plural'"),
     ],
 )
 def test_a_class_that_the_model_does_not_have_is_refused(target: Any, message: str):

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -271,3 +271,5 @@ def test_an_error_in_progress_ends_the_work():
     with pytest.raises(KeyboardInterrupt):
         _ = af.flow(A, progress=progress)
     assert af.flow(A).scores.shape == (4, 6, 6)
+    with pytest.raises(af.InputError, match=r"progress: expected a function .* got 5"):
+        _ = af.flow(A, progress=cast("Any", 5))

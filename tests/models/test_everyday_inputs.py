@@ -2,7 +2,7 @@
 
 import copy
 import inspect
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ import transformers
 from PIL import Image
 
 import attnflow as af
-from attnflow import evaluate, importance, models
+from attnflow import evaluate, importance, models, view
 from attnflow.evaluate import EvaluationPlan, explain
 from attnflow.importance import blank_out
 
@@ -112,6 +112,11 @@ def test_chats_that_cannot_be_written_are_errors(
     wrong: Any = [{"role": "john"}]
     with pytest.raises(af.InputError, match=r"expected messages such as .* got {'role': 'john'}"):
         _ = af.attend(chatting.model, chatting.tokenizer, wrong)
+    for mixed in ([*CHAT, "b"], [[]], [[*CHAT, "b"]], [["b"]]):
+        with pytest.raises(
+            af.InputError, match=r"a list of nothing but messages .* got (list|dict)"
+        ):
+            _ = af.attend(chatting.model, chatting.tokenizer, cast("Any", mixed))
     chatting.tokenizer.chat_template = "{{ raise_exception('no author') }}"
     with pytest.raises(af.InputError, match="does not take these messages: ValueError: no author"):
         _ = af.attend(chatting.model, chatting.tokenizer, CHAT)
@@ -219,6 +224,14 @@ def test_edges_of_an_image_are_one_graph_and_of_a_list_a_list(vit: Any) -> None:
         assert [found.tokens for found in several] == [graph.tokens]
 
 
+def test_explain_names_what_takes_an_image(vit: Any) -> None:
+    given: Any = hf.ViTForImageClassification(vit.config), Processor(), IMAGE
+    with pytest.raises(af.InputError, match=r"got Image\..* attnflow\.edges\.gradient to attnflow"):
+        _ = explain(*given)
+    assert len(af.rollout(af.edges.gradient(*given)).tokens) == 17
+    assert "<html" in view.to_html(af.attend(*given))
+
+
 def test_importance_takes_no_images(vit: Any) -> None:
     for given in (IMAGE, [IMAGE]):
         with pytest.raises(af.InputError, match="Importance is computed for tokens"):
@@ -317,6 +330,9 @@ def test_a_pipeline_or_what_load_returns_needs_no_tokenizer_in_the_call(
     for wrong in ((model, text), (pipe,), (pipe, tokenizer), (loaded,)):
         with pytest.raises(TypeError, match="required positional argument"):
             function(*wrong)
+    if not more:
+        with pytest.raises(af.InputError, match=r"text.* got NoneType"):
+            function(pipe, None)
 
 
 def test_a_pipeline_of_images_has_its_processor(vit: Any) -> None:

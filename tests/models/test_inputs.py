@@ -122,7 +122,9 @@ def test_a_word_is_no_answer_to_whether_to_cut_off(function: Any):
 
 @BOTH
 def test_an_empty_list_is_refused(function: Any):
-    with pytest.raises(af.InputError, match="expected at least one text, got an empty list"):
+    with pytest.raises(
+        af.InputError, match="expected at least one text or image, got an empty list"
+    ):
         _ = function(small_model("bert"), word_piece(), [])
 
 

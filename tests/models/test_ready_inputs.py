@@ -205,7 +205,10 @@ def test_inputs_of_another_kind_are_refused(function: Any):
     ("fields", "message"),
     [
         ({"input_ids": [[1, 2], [4]]}, "input_ids cannot be converted to a tensor: .* Pad"),
-        ({"input_ids": [["the", "cat"]]}, "input_ids cannot be converted to a tensor"),
+        ({"input_ids": [["the", "cat"]]}, "input_ids cannot be converted .* of type str"),
+        ({"messages": [{"role": "user", "content": "Hi"}]}, "messages of a chat as a list.* got a"),
+        ({"role": "user", "content": "Hi"}, "messages of a chat as a list, .* with role, content"),
+        ({"input_ids": [[{}]]}, "input_ids cannot be converted .* got values of type object"),
         ({"input_ids": np.array([5, 6])}, r"shape \(batch, position\), got .* of shape \(2,\)"),
         ({"input_ids": np.array([[0.5]])}, r"input_ids: .* got torch.float32 of shape \(1, 1\)"),
         ({"input_ids": "the"}, "input_ids must be a tensor, an array or lists, got 'the'"),

@@ -99,6 +99,53 @@ def test_a_mean_in_half_precision_is_off_by_rounding_only():
     np.testing.assert_allclose(mean, every, rtol=0, atol=0.004)  # 2⁻⁸: bfloat16 keeps 8 bits
 
 
+# ---- local, chunked and pooled attention ----------------------------------------------------
+
+
+def without_keys() -> dict[str, Any]:
+    """Models whose attention is not by query and key, by what the error says of it."""
+    window: Any = {"vocab_size": 400, "attention_window": 4}
+    led = {f"{part}_{name}": 2 for part in ("encoder", "decoder") for name in ("layers", "ffn_dim")}
+    heads = {"encoder_attention_heads": 2, "decoder_attention_heads": 2}
+    chunks = {"lsh_attn_chunk_length": 4, "local_attn_chunk_length": 4, "num_buckets": 4}
+    places: Any = {"axial_pos_shape": [8, 8], "max_position_embeddings": 64, "is_decoder": True}
+    reformer = hf.ReformerConfig(vocab_size=400, attn_layers=["local", "lsh"], **places, **chunks)
+    funnel: Any = {"d_model": 16, "n_head": 4, "d_head": 4, "d_inner": 16, "block_sizes": [1, 1]}
+    return {
+        "weights by offset, not by key": hf.LongformerModel(
+            hf.LongformerConfig(**window, **SIZES, intermediate_size=24)
+        ),
+        "LEDModel attends within a window": hf.LEDModel(
+            hf.LEDConfig(**window, **led, **heads, d_model=16)
+        ),
+        r"expected weights \(batch, head, query, key\), got shape": hf.ReformerModel(reformer),
+        "expected as many queries as keys": hf.FunnelModel(
+            hf.FunnelConfig(vocab_size=400, **funnel)
+        ),
+    }
+
+
+@BOTH
+# Five tokens are as many as the offsets of the window, fourteen are as many chunks as a chunk has.
+@pytest.mark.parametrize("length", [5, 14])
+def test_attention_that_is_not_by_query_and_key_is_refused(function: Any, length: int):
+    for message, model in without_keys().items():
+        with pytest.raises(
+            af.UnsupportedModelError,
+            match=f"{message}.* Local, chunked or pooled attention is not supported",
+        ):
+            _ = function(model.eval(), None, {"input_ids": torch.arange(3, 3 + length)[None]})
+
+
+@BOTH
+def test_a_cache_that_was_passed_is_named(function: Any):
+    model = small_model("gpt2")
+    with torch.no_grad():
+        cache = model(**IDS, use_cache=True).past_key_values
+    with pytest.raises(af.UnsupportedModelError, match="Run the model without a cache"):
+        _ = function(model, None, {"input_ids": IDS["input_ids"], "past_key_values": cache})
+
+
 # ---- layers ---------------------------------------------------------------------------------
 
 

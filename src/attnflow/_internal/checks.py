@@ -20,6 +20,18 @@ MAX_THREADS = 1024
 MAX_STEPS = 1000  # of integrated gradients. Chosen: more change nothing, and take memory
 
 
+def check_progress(progress: object) -> None:
+    """Reject what cannot be called during work, before the work.
+
+    >>> check_progress(print)
+    """
+    if progress is not None and not callable(progress):
+        raise InputError(
+            "progress: expected a function of (steps done, steps in total) or None, got "
+            f"{progress!r}"
+        )
+
+
 def as_floats(value: object, name: str) -> Floats:
     """Return an array-like as float32 or float64, without a copy if possible.
 

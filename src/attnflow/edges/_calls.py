@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from attnflow.errors import UnsupportedModelError
-from attnflow.models.capture import Call
+from attnflow.models.capture import Call, check_sums
 from attnflow.models.inputs import Inputs
 
 if TYPE_CHECKING:
@@ -29,6 +29,14 @@ def reject_pairs(model: nn.Module, inputs: Inputs) -> None:
             f"{type(model).__name__} is an encoder-decoder. Use attnflow.edges.attention, "
             "effective or gradient without a layout, or pass its encoder alone"
         )
+
+
+def weights_of(model: nn.Module, call: Call) -> Tensor:
+    """Return the weights (batch, head, query, key) of one sequence; their rows sum to one."""
+    check_one(model, call)
+    weights = call.weights()
+    check_sums(call, weights)
+    return weights
 
 
 def values_of(model: nn.Module, call: Call) -> Tensor:

@@ -16,7 +16,7 @@ from attnflow.edges._blocks import Block, Execution
 from attnflow.edges._calls import check_one, first_tensor, reject_pairs, values_of, wide
 from attnflow.edges._consistency import inconsistency, tolerance_for
 from attnflow.edges._layer_norm import Norm
-from attnflow.edges._layout import BlockLayout, blocks_of
+from attnflow.edges._layout import BlockLayout, blocks_of, layout_mismatch
 from attnflow.errors import UnsupportedModelError
 from attnflow.models.capture import Call, capture_attention, evaluation_mode
 from attnflow.models.inputs import Inputs
@@ -25,6 +25,17 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
 T = TypeVar("T")
+
+
+# The field of a layout that names the module of a part.
+_FIELDS = {
+    "weights": "attention",
+    "values": "value",
+    "attention_input": "attention",
+    "norm_input": "norm",
+    "norm_output": "norm",
+    "output": "norm",
+}
 
 
 def capture_blocks(
@@ -80,8 +91,11 @@ class _Recorder(Generic[T]):
         """Store a part of the block that runs."""
         if self._running is None:  # a norm that is also called outside the blocks
             return
+        described = name.replace("_", " ")
         if getattr(self._running, name) is not None:
-            raise self._mismatch(f"more than one {name.replace('_', ' ')} was seen in it")
+            raise self._mismatch(f"more than one {described} was seen in it", _FIELDS[name])
+        if not hasattr(tensor, "detach") or tensor.ndim < 2:
+            raise self._mismatch(f"the {described} is no tensor (…, width)", _FIELDS[name])
         # A copy, since a model may overwrite it; of one example, whose axis OPT leaves out.
         setattr(self._running, name, wide(tensor).flatten(0, -2).clone())
 
@@ -96,7 +110,7 @@ class _Recorder(Generic[T]):
             )
         parts = self._without_weights.popleft() if inside is None else inside
         if parts.weights is not None:
-            raise self._mismatch("it has more than one attention")
+            raise self._mismatch("it has more than one attention", "attention")
         parts.weights = wide(call.weights())[0]
         if not self.layout.value:
             parts.values = values_of(self.model, call)
@@ -122,30 +136,28 @@ class _Recorder(Generic[T]):
             )
 
     def _complete(self, parts: _Parts) -> None:
-        missing = [
-            field.name.replace("_", " ")
-            for field in fields(parts)
-            if getattr(parts, field.name) is None
-        ]
+        missing = [field.name for field in fields(parts) if getattr(parts, field.name) is None]
         if missing:
-            raise self._mismatch(f"no {', '.join(missing)} was seen in it")
+            described = ", ".join(missing).replace("_", " ")
+            raise self._mismatch(
+                f"no {described} was seen in it", *(_FIELDS[name] for name in missing)
+            )
         seen: Any = parts  # of which nothing is None
         try:
             block = _assembled(self.layout, seen)
             problem = inconsistency(
                 self.model, block, seen.attention_input, seen.norm_output, self._tolerance
             )
-        except (AttributeError, RuntimeError) as reason:  # parts of other shapes, or other kinds
-            raise self._mismatch(f"{type(reason).__name__}: {reason}") from reason
+        except (IndexError, RuntimeError) as reason:
+            wrong = _of_other_shapes(self.layout, seen)
+            raise self._mismatch("parts of it have shapes that do not fit", *wrong) from reason
         if problem:
-            raise self._mismatch(problem)
+            raise self._mismatch(*problem)
         self.results.append(self._receive(block))
 
-    def _mismatch(self, problem: str) -> UnsupportedModelError:
-        return UnsupportedModelError(
-            f"layer {len(self.results) + 1} of {type(self.model).__name__} is not as the layout "
-            f"describes: {problem}"
-        )
+    def _mismatch(self, problem: str, *fields: str) -> UnsupportedModelError:
+        layer = len(self.results) + 1
+        return layout_mismatch(self.model, self.layout, layer, problem, *fields)
 
 
 @contextlib.contextmanager
@@ -214,9 +226,10 @@ def _output_projection(module: nn.Module, layout: BlockLayout, heads: int) -> tu
     weight = getattr(projection, "weight", None)
     if not isinstance(weight, torch.Tensor) or not weight.is_floating_point():
         raise UnsupportedModelError(
-            f"{layout.output}: expected an output projection with a weight of floats, got "
-            f"{type(projection).__name__}, which has none or is quantised. Load the model without "
-            "quantisation, or use attnflow.edges.attention or effective"
+            f"output={layout.output!r}: expected an output projection with a weight of floats, got "
+            f"{type(projection).__name__}, which has none or is quantised. Name the projection "
+            "itself, load the model without quantisation, or use attnflow.edges.attention or "
+            "effective"
         )
     weight = wide(weight)
     if type(projection).__name__ != "Conv1D":  # whose weight is (input, output)
@@ -228,3 +241,23 @@ def _output_projection(module: nn.Module, layout: BlockLayout, heads: int) -> tu
         scale = wide(getattr(module.get_submodule(path), name))
         weight, added = weight * scale, added * scale
     return weight.unflatten(0, (heads, -1)), added
+
+
+def _of_other_shapes(layout: BlockLayout, parts: Any) -> list[str]:
+    """Return the fields whose parts do not have the shapes that the others ask for."""
+    module, states, heads = parts.execution.module, parts.output.shape, len(parts.weights)
+    projection: Any = module.get_submodule(layout.output)
+    shape = tuple(projection.weight.shape)  # (width, heads · width of a head)
+    if type(projection).__name__ == "Conv1D":
+        shape = shape[::-1]
+    projects = len(shape) == 2 and shape[0] == states[-1] and shape[1] % heads == 0
+    per_head = shape[1] // heads if projects else 1
+    groups, rest = divmod(parts.values.shape[-1], per_head)  # of a value projection
+    fits = {
+        "attention": parts.attention_input.shape == states,
+        "output": projects and (bool(layout.value) or parts.values.shape[-1] == per_head),
+        "norm": parts.norm_input.shape == parts.norm_output.shape == states,
+        "value": not layout.value or (rest == 0 and groups > 0 and heads % groups == 0),
+        "scale": not layout.scale or module.get_parameter(layout.scale).numel() in (1, states[-1]),
+    }
+    return [field for field, fit in fits.items() if not fit] or [*fits]

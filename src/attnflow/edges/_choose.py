@@ -80,6 +80,7 @@ def edge_graph(
     AttentionGraph(layers=6, nodes=4)
     """
     _ = check_layout(layout)
+    checks.check_progress(progress)
     if not isinstance(cast("object", text), str | Inputs):
         raise InputError(f"text: expected one text, a str, got {type(text).__name__}")
     settings: dict[str, Any] = {}

@@ -29,8 +29,8 @@ def tolerance_for(model: nn.Module) -> Tolerance:
 
 def inconsistency(
     model: nn.Module, block: Block, attended: Tensor, normalized: Tensor, tolerance: Tolerance
-) -> str:
-    """Return what is wrong with a block, empty if nothing is.
+) -> tuple[str, ...]:
+    """Return what is wrong with a block and fields of its layout that may be, empty if nothing is.
 
     `attended` is the input of its attention, `normalized` the output of its norm.
     """
@@ -41,17 +41,20 @@ def inconsistency(
     if not bool(torch.isfinite(error).all()):
         raise not_finite(model)
     first = block.norm is None
-    if bool(torch.equal(attended, block.residual)) is first:
+    # Zeros, of a model with parameters of zero, are their own normalised form.
+    if torch.equal(attended, block.residual) is first and block.residual.any():
         found = "the input of the block" if first else "not the input of the block"
-        return f"norm_first={first}, and the input of its attention is {found}"
+        problem = f"norm_first={first}, and the input of its attention is {found}, as with"
+        return f"{problem} norm_first={not first}", "norm_first", "attention"
     # Against what attention adds: the residual stream of large models is much larger.
     size = taken.abs().amax(dim=-1, keepdim=True)
     if bool((error > tolerance.result * size + tolerance.terms * block.total.abs()).any()):
-        return (
+        problem = (
             "the input of its norm is not the sum of attention and residual connection, but "
             f"differs by {float((error / size).max()):.2g} of what attention adds"
         )
+        return problem, "norm", "output", "value", "scale"
     norm = block.norm
     if norm is None or norm.fits(block.total, normalized, tolerance.result):
-        return ""
-    return f"{norm.name} is not LayerNorm or RMSNorm"
+        return ()
+    return f"{norm.name} is not LayerNorm or RMSNorm", "norm"

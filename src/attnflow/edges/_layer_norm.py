@@ -64,7 +64,8 @@ class Norm:
 
 def _parameter(module: nn.Module, name: str) -> Tensor | None:
     found: Any = getattr(module, name, None)
-    return None if found is None else found.detach()
+    # One with more axes is that of a module that is no norm.
+    return None if found is None or found.ndim != 1 else found.detach()
 
 
 def _epsilon(module: nn.Module, like: Tensor) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from torch import nn
 
 
+# The fields that name parts of a block.
+_PARTS = ("attention", "output", "norm", "value", "scale")
 # What the fields of a layout name, in errors.
 _MODULE = "a module inside a block, as block.named_modules() prints it"
 _NAMED = {
@@ -62,7 +65,11 @@ class BlockLayout:
             given: object = getattr(self, field.name)
             if field.name == "norm_first":
                 _ = checks.as_bool(given, "norm_first")
-            elif not isinstance(given, str) or not (given or field.default == ""):
+            elif (
+                not isinstance(given, str)
+                or given != given.strip()
+                or not (given or field.default == "")
+            ):
                 raise InputError(
                     f"BlockLayout: {field.name} must be the name of "
                     f"{_NAMED.get(field.name, _MODULE)}, got {given!r}"
@@ -158,22 +165,46 @@ def blocks_of(model: nn.Module, layout: BlockLayout) -> dict[str, nn.Module]:
     """Return the blocks of a model by name: the modules that have the parts of the layout."""
     found = _modules_with_parts(model, layout)
     if not found:
+        fields = [field for field in _PARTS if getattr(layout, field)]
+        # Those that are in no module at all, or else all of them.
+        wrong = [field for field in fields if not _modules_with_parts(model, layout, (field,))]
         raise UnsupportedModelError(
-            f"{type(model).__name__}: no module has the parts {', '.join(_parts(layout))}. Correct "
-            "the layout by the names that model.named_modules() and model.named_parameters() print"
+            f"{type(model).__name__}: no module has the parts "
+            f"{', '.join(named_fields(layout, wrong or fields))}. Correct the layout by the names "
+            "that model.named_modules() and, for scale, model.named_parameters() print"
         )
     return found
 
 
-def _parts(layout: BlockLayout) -> list[str]:
-    parts = (layout.attention, layout.output, layout.norm, layout.value, layout.scale)
-    return [part for part in parts if part]
+def named_fields(layout: BlockLayout, fields: Sequence[str]) -> list[str]:
+    """Return fields of a layout with their values, without those that are empty."""
+    given = {field: getattr(layout, field) for field in fields}
+    return [f"{field}={value!r}" for field, value in given.items() if value != ""]
 
 
-def _modules_with_parts(model: nn.Module, layout: BlockLayout) -> dict[str, nn.Module]:
-    names = {name for name, _ in (*model.named_modules(), *model.named_parameters())}
+def layout_mismatch(
+    model: nn.Module, layout: BlockLayout, layer: int, problem: str, *fields: str
+) -> UnsupportedModelError:
+    """Return the error for a block that is not as its layout describes, in one of these fields."""
+    return UnsupportedModelError(
+        f"layer {layer} of {type(model).__name__} is not as the layout describes: {problem}. "
+        f"Correct {' or '.join(named_fields(layout, fields))}"
+    )
+
+
+def _modules_with_parts(
+    model: nn.Module, layout: BlockLayout, fields: Sequence[str] = _PARTS
+) -> dict[str, nn.Module]:
+    modules = dict(model.named_modules())
+    parameters = {name for name, _ in model.named_parameters()}
+
+    def has(name: str, field: str) -> bool:
+        part = getattr(layout, field)
+        path = f"{name}.{part}" if name else part
+        return not part or path in (parameters if field == "scale" else modules)
+
     return {
         name: module
-        for name, module in model.named_modules()
-        if all((f"{name}.{part}" if name else part) in names for part in _parts(layout))
+        for name, module in modules.items()
+        if all(has(name, field) for field in fields)
     }

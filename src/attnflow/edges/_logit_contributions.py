@@ -146,6 +146,11 @@ def _final_norm(model: nn.Module, layout: BlockLayout) -> nn.Module:
             found = modules.get(f"{path}.{layout.final_norm}" if path else layout.final_norm)
             if found is not None:
                 return found
+        raise UnsupportedModelError(
+            f"{type(model).__name__}: no module that contains the blocks has a last norm "
+            f"final_norm={layout.final_norm!r}. Correct it by the names that "
+            "model.named_modules() prints"
+        )
     raise UnsupportedModelError(
         f"{type(model).__name__}: logit_contributions needs blocks that normalise first and a last "
         "norm, since only then a logit is a sum over layers. Use attnflow.edges.alti, norms or "
@@ -173,6 +178,8 @@ def _read_head(model: nn.Module, scorer: Scorer, norm: nn.Module) -> _Head:
 
     def make_leaf(_module: nn.Module, args: Any, kwargs: Any, output: Tensor) -> Tensor:
         streams.append(first_tensor(args, kwargs).detach().clone())
+        if getattr(output, "shape", None) != streams[-1].shape:
+            raise _no_norm(model, type(norm).__name__)
         leaves.append(output.detach().clone().requires_grad_())
         return leaves[-1]
 
@@ -194,21 +201,28 @@ def _read_head(model: nn.Module, scorer: Scorer, norm: nn.Module) -> _Head:
     )
     with evaluation(model, gradients=False):
         constant = float(_score(fixed, norm, set_zero)[0])
-    positions = slope[0].any(dim=-1).nonzero().flatten()
+    read = slope[0].any(dim=-1)
+    # For a score that depends on no position, the last one, whose weight is zero too.
+    read[-1] |= ~read.any()
+    positions = read.nonzero().flatten()
     weight, stream, output = (
         tensor.detach()[0, positions].double() for tensor in (slope, streams[-1], leaves[-1])
     )
-    parts = weight * output
-    size = float(parts.abs().sum()) + abs(constant)
     tolerance = tolerance_for(model).result
-    if abs(float(parts.sum()) + constant - settings["input_score"]) > tolerance * size:
-        raise _no_sum(model, "its head is not linear")
     last = Norm.of(norm, stream, output)
     if not last.fits(stream, output, tolerance):
-        raise _no_sum(model, f"its last norm, {last.name}, is not LayerNorm or RMSNorm")
+        raise _no_norm(model, last.name)
+    parts = weight * output
+    size = float(parts.abs().sum()) + abs(constant)
+    if abs(float(parts.sum()) + constant - settings["input_score"]) > tolerance * size:
+        raise _no_sum(model, "its head is not linear")
     directions = last.linear_part_transposed(weight) / last.deviation(stream)[:, None]
     bias = constant + float((weight @ last.offset(weight)).sum())
     return _Head(directions, bias, positions, settings)
+
+
+def _no_norm(model: nn.Module, name: str) -> UnsupportedModelError:
+    return _no_sum(model, f"its last norm, {name}, is not LayerNorm or RMSNorm")
 
 
 def _no_sum(model: nn.Module, reason: str) -> UnsupportedModelError:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypedDict
 
+import numpy as np
+
 from attnflow.errors import InputError
 from attnflow.models.inputs import Inputs
 from attnflow.models.scoring import Logits, OneTarget, Scorer, SingleInput, split_batch
@@ -54,7 +56,7 @@ def target_logit(scorer: Scorer, logits: Logits) -> tuple[Tensor, dict[str, Any]
 def check_single(target: object, against: object) -> None:
     """Reject a target for each text, which importance takes."""
     for name, given in (("target", target), ("against", against)):
-        if isinstance(given, list | tuple):
+        if isinstance(given, list | tuple) or (isinstance(given, np.ndarray) and given.ndim):
             raise InputError(
                 f"{name}: expected one class or token for all texts, by name or number, got "
                 f"{given!r}. Call the function once for each text"

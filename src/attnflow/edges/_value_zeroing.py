@@ -102,6 +102,7 @@ def value_zeroing(
     >>> edges.value_zeroing(shipped.model, shipped.tokenizer, "the key to the cabinets")
     AttentionGraph(layers=6, nodes=7)
     """
+    checks.check_progress(progress)
 
     def compute(model: nn.Module, inputs: Inputs) -> AttentionGraph:
         chosen = layout_of(model, layout)

@@ -10,9 +10,9 @@ from collections import deque
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from attnflow.edges._calls import check_one, first_tensor, reject_pairs, values_of, wide
+from attnflow.edges._calls import first_tensor, reject_pairs, values_of, weights_of, wide
 from attnflow.edges._consistency import tolerance_for
-from attnflow.edges._layout import BlockLayout, blocks_of
+from attnflow.edges._layout import BlockLayout, blocks_of, layout_mismatch
 from attnflow.errors import UnsupportedModelError
 from attnflow.models.capture import Call, Role, capture_attention, evaluation_mode, not_finite
 from attnflow.models.inputs import Inputs
@@ -57,9 +57,8 @@ def capture_values(
         return found
 
     def passed(call: Call) -> None:
-        check_one(model, call)
-        values = values_of(model, call)
-        append(WeightsAndValues(call.role, wide(call.weights())[0], values, call.visible()))
+        weights, values = weights_of(model, call), values_of(model, call)
+        append(WeightsAndValues(call.role, wide(weights)[0], values, call.visible()))
 
     _ = capture_attention(model, inputs.forward, passed)
     return found
@@ -106,16 +105,20 @@ class _Projected:
 
     def attention(self, call: Call) -> None:
         """Store the weights of an attention."""
-        check_one(self._model, call)
+        weights = weights_of(self._model, call)
         self._visible.append(call.visible())
-        self._add(self._weights, call.weights())
+        self._add(self._weights, weights)
 
     def check_complete(self) -> None:
         """Reject a pass with another number of attentions than of projections."""
         if self._weights or self._values or self._products:
-            raise self._mismatch("not every attention has a value and an output projection")
+            raise self._mismatch(
+                "not every attention has a value and an output projection", "value", "output"
+            )
 
     def _add(self, captured: deque[Tensor], tensor: Tensor) -> None:
+        if not hasattr(tensor, "detach"):
+            raise self._mismatch("the output of its value projection is no tensor", "value")
         # A copy of the first example, since a model may overwrite its tensors.
         captured.append(wide(tensor)[0].clone())
         if self._weights and self._values and self._products:
@@ -129,20 +132,19 @@ class _Projected:
             each = values.repeat_interleave(len(weights) // len(values), dim=0)
             expected = (weights.to(each) @ each).transpose(0, 1).flatten(1)
             error = (expected - product).abs()
-        except RuntimeError as reason:  # tensors of other shapes
-            raise self._mismatch(f"{type(reason).__name__}: {reason}") from reason
+        except (IndexError, RuntimeError) as reason:
+            problem = "parts of it have shapes that do not fit"
+            raise self._mismatch(problem, "value", "output") from reason
         if not bool(error.isfinite().all()):
             raise not_finite(self._model)
         if bool((error > self._tolerance.result * product.abs().amax(-1, keepdim=True)).any()):
             raise self._mismatch(
                 f"the input of {self._layout.output} is not the attention weights times the output "
-                f"of {self._layout.value}"
+                f"of {self._layout.value}",
+                *("value", "output"),
             )
         self._receive(WeightsAndValues("self", weights, values, self._visible.popleft()))
         self._done += 1
 
-    def _mismatch(self, problem: str) -> UnsupportedModelError:
-        return UnsupportedModelError(
-            f"layer {self._done + 1} of {type(self._model).__name__} is not as the layout "
-            f"describes: {problem}"
-        )
+    def _mismatch(self, problem: str, *fields: str) -> UnsupportedModelError:
+        return layout_mismatch(self._model, self._layout, self._done + 1, problem, *fields)

@@ -119,10 +119,13 @@ def explain(
     if not (is_text(text) or isinstance(cast("object", text), Inputs)):  # prepared by the app
         raise InputError(
             "text: explain takes one text, a str, a pair or the messages of a chat, got "
-            f"{type(text).__name__}"
+            f"{type(text).__name__}. Call it for each of several texts. For an image or tensors, "
+            "pass the graph of attnflow.edges.gradient to attnflow.rollout, or the result of "
+            "attnflow.attend to attnflow.view.show"
         )
     chosen, names = _check_methods(methods), _check_edges(edges)
     _ = check_layout(layout)
+    checks.check_progress(progress)
     _ = sinks_to_remove((), 0, sinks)  # checks the setting before any work
     model, tokenizer = model_and_tokenizer(model, tokenizer)
     inputs = prepare(model, tokenizer, text, truncate=truncate)

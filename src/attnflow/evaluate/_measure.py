@@ -78,6 +78,7 @@ def measure(
     """
     given = _labelled(texts)
     _ = check_layout(layout)
+    checks.check_progress(progress)
     if threads is not None:
         threads = checks.as_int(threads, "threads", least=1, most=checks.MAX_THREADS)
     model, tokenizer = model_and_tokenizer(model, tokenizer)

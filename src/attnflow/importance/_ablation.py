@@ -66,6 +66,7 @@ def score_changes(
     unless `signed`. Unchanged inputs are rows of the same batches as their variants, so they take
     no pass of their own; `observe` is called with their logits.
     """
+    checks.check_progress(progress)
     model, inputs = scorer.model, scorer.inputs
     variants = [
         Variant(number, group)

@@ -102,6 +102,7 @@ def flow(
     array([[[1.],
             [1.]]])
     """
+    checks.check_progress(progress)
     graph = graph_of(x, head=head, without=without)
     chosen = select(graph, layers=layers, queries=queries, onto=onto, groups=groups)
     if threads is not None:

@@ -56,7 +56,9 @@ def takes_pipeline(function: Callable[P, T_co]) -> TakesPipeline[P, T_co]:
         if has_tokenizer(pipeline):
             if not args:
                 del settings["model"]
-            if others and (others[0] is None or callable(others[0])):
+            # None alone is the text, so that it is the error of a wrong text.
+            text_follows = len(others) > 1 or "text" in settings
+            if others and (callable(others[0]) or (others[0] is None and text_follows)):
                 tokenizer = others.pop(0)
             else:
                 tokenizer = settings.pop("tokenizer", None)

@@ -9,6 +9,7 @@ from attnflow.models.capture._calls import (
     Call,
     Collector,
     Role,
+    check_sums,
     not_finite,
     not_normalized,
 )
@@ -19,6 +20,6 @@ from attnflow.models.capture._memory import Estimate, Sizes, check_memory, sizes
 
 __all__ = [
     "ROLES", "Call", "Collector", "Estimate", "Role", "Sizes", "capture_attention", "check_memory",
-    "evaluation_mode", "explain_failure", "force_eager", "hook_modules", "hook_transformers",
-    "not_finite", "not_normalized", "sizes_of", "uses_interface",
+    "check_sums", "evaluation_mode", "explain_failure", "force_eager", "hook_modules",
+    "hook_transformers", "not_finite", "not_normalized", "sizes_of", "uses_interface",
 ]  # fmt: skip

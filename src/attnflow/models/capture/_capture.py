@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from torch import nn
 
 
+_LOCAL = "Local, chunked or pooled attention is not supported"
+
+
 def capture_attention(
     model: nn.Module,
     inputs: Mapping[str, Any],
@@ -94,12 +97,24 @@ def _read_output_attentions(model: nn.Module, inputs: Mapping[str, Any], receive
     """Pass on the attentions that a model returns: the encoder's, then those of decoder layers."""
     if not accepts(model, "output_attentions"):
         return None
+    if getattr(model.config, "attention_window", None):  # of Longformer and LED
+        raise UnsupportedModelError(
+            f"{type(model).__name__} attends within a window (config.attention_window) and returns "
+            f"weights by offset, not by key. {_LOCAL}"
+        )
     flags = {name: True for name in ("output_attentions", "return_dict") if accepts(model, name)}
     output = _run(model, {**inputs, **flags})
 
     def report(role: Role, field: str, number: int, weights: Any) -> None:
-        if weights is not None:
-            receive(GivenWeights(f"{field}[{number}]", role, weights))
+        if weights is None:
+            return
+        name, shape = f"{field}[{number}]", tuple(getattr(weights, "shape", ()))
+        if len(shape) != 4:
+            raise UnsupportedModelError(
+                f"{name} of {type(model).__name__}: expected weights (batch, head, query, key), "
+                f"got shape {shape}. {_LOCAL}"
+            )
+        receive(GivenWeights(name, role, weights))
 
     attentions = getattr(output, "encoder_attentions", None) or getattr(output, "attentions", None)
     for number, weights in enumerate(attentions or ()):
@@ -138,6 +153,7 @@ class _Checker:
     def receive(self, call: Call) -> None:
         """Check one call and pass it on."""
         self._check_batch(call)
+        self._check_square(call)
         if self._encoder_decoder:
             self._check_order(call)
         self._calls.append((call.name, call.role))
@@ -167,6 +183,22 @@ class _Checker:
             f"{call.name or 'an attention'} ran on {examples} sequences, and the input has shape "
             f"{shape}: a batch on the second axis is supported for nn.MultiheadAttention only. "
             "Pass one example, or use a model with the batch first"
+        )
+
+    def _check_square(self, call: Call) -> None:
+        """Reject self-attention with another number of keys than of queries."""
+        _, queries, keys = call.size
+        if call.role == "cross" or queries == keys:
+            return
+        cached = any(
+            value is not None and (name.startswith("past_") or name == "mems")
+            for name, value in self._inputs.items()
+        )
+        cache = "Run the model without a cache of earlier positions"
+        own = f"{_LOCAL}, nor are a prefix or a cache that the model adds itself"
+        raise UnsupportedModelError(
+            f"{call.name or 'an attention'}: expected as many queries as keys, got {queries} "
+            f"queries and {keys} keys. {cache if cached else own}"
         )
 
     def _check_order(self, call: Call) -> None:

@@ -110,7 +110,7 @@ def _prepare_texts(
     """Return texts, and the targets or generated tokens, as the input of one forward pass."""
     texts, one = ([text], True) if isinstance(text, str) else split_texts(text)
     if not texts:
-        raise InputError("expected at least one text, got an empty list")
+        raise InputError("expected at least one text or image, got an empty list")
     single = not isinstance(text_target, list | tuple | None)
     targets = [text_target] if single else text_target
     if targets is not None and len(targets) != len(texts):

@@ -47,6 +47,11 @@ def as_tensors(model: nn.Module, inputs: object) -> dict[str, Any]:
             "processor(…, return_tensors='pt')"
         )
     named = cast("Mapping[str, Any]", inputs)
+    if not named.keys().isdisjoint(("messages", "role")):
+        raise InputError(
+            "expected the messages of a chat as a list, such as [{'role': 'user', 'content': "
+            f"'Hello'}}], got a mapping with {', '.join(map(str, named))}"
+        )
     fields = {name: _tensor(model, name, value) for name, value in named.items()}
     for name in _CHECKED.intersection(fields):
         if not isinstance(fields[name], torch.Tensor | None):
@@ -61,11 +66,17 @@ def _tensor(model: nn.Module, name: str, value: Any) -> Any:
     if not isinstance(value, np.ndarray | list | tuple):
         return value
     try:
-        tensor = torch.as_tensor(np.asarray(value), device=device_of(model))
+        array = np.asarray(value)
     except (TypeError, ValueError) as reason:
         raise InputError(
             f"{name} cannot be converted to a tensor: {reason}. Pad the batch first"
         ) from reason
+    if array.dtype.kind not in "biuf":
+        raise InputError(
+            f"{name} cannot be converted to a tensor: expected numbers, got values of type "
+            f"{array.dtype.name}"
+        )
+    tensor = torch.as_tensor(array, device=device_of(model))
     return tensor.to(dtype_of(model)) if tensor.is_floating_point() else tensor
 
 

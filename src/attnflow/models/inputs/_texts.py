@@ -61,6 +61,12 @@ def tokenizer_arguments(tokenizer: Any, given: object) -> tuple[str, str | None,
         return (*cast("Pair", given), False)
     if is_chat(given):
         return _chat_text(tokenizer, cast("Sequence[Any]", given)), None, True
+    if isinstance(given, list | Mapping):
+        raise InputError(
+            "expected a text, a str; a pair of texts, a tuple; or a chat, a list of nothing but "
+            "messages such as {'role': 'user', 'content': 'Hello'}, got "
+            f"{type(given).__name__} {given!r:.80}"
+        )
     if not isinstance(given, str):
         raise InputError(
             f"expected a text, a str, got {type(given).__name__}. For an image pass a PIL image "

@@ -28,6 +28,11 @@ def evaluation(model: nn.Module, *, gradients: bool) -> Generator[None]:
     """The model in evaluation mode, with or without gradients; afterwards all is as before."""
     import torch
 
+    if gradients and any(parameter.is_inference() for parameter in model.parameters()):
+        raise InputError(
+            f"the parameters of {type(model).__name__} are inference tensors, which have no "
+            "gradients. Load the model outside torch.inference_mode()"
+        )
     with (
         torch.inference_mode(mode=False),
         torch.set_grad_enabled(gradients),
@@ -129,4 +134,4 @@ def _run(model: nn.Module, fields: Mapping[str, Any]) -> Any:
         if "" in fields:  # the only argument of a plain module
             return model(fields[""])
         named = is_pretrained(model) and accepts(model, "return_dict")
-        return model(**fields, **({"return_dict": True} if named else {}))
+        return model(**{**fields, "return_dict": True} if named else fields)

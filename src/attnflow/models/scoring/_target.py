@@ -67,7 +67,12 @@ class Classes:
             find = self._label if self.tokenizer is None else self._token
             number = find(target, argument)
         else:
-            number = checks.as_int(target, argument)
+            try:
+                number = checks.as_int(target, argument)
+            except InputError:
+                raise InputError(
+                    f"{argument} must be an integer, or a name as a str, got {target!r}"
+                ) from None
         if not 0 <= number < self.count:
             raise InputError(
                 f"{argument}: expected a class from 0 to {self.count - 1}, got {target!r}"
