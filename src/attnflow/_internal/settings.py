@@ -11,6 +11,7 @@ from attnflow._internal.files import parse_json
 from attnflow.errors import InputError
 
 Settings: TypeAlias = Mapping[str, object]
+NO_SETTINGS: Settings = MappingProxyType({})
 _PLAIN = {str, int, bool, type(None)}
 
 

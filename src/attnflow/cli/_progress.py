@@ -59,7 +59,7 @@ def _lines(label: str, timer: Timer) -> checks.Progress:
     def report(done: int, total: int) -> None:
         nonlocal due
         timer.cancel()
-        if time.monotonic() >= due and done < total:
+        if time.monotonic() >= due and 0 < done < total:
             due = time.monotonic() + _LINE_EVERY
             typer.echo(f"{label}: {done:,} of {total:,}", err=True)
 

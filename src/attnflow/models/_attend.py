@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from attnflow.errors import InputError, UnsupportedModelError
 from attnflow.models._model import layer_count
-from attnflow.models._pipeline import WithTokenizer, model_and_tokenizer, takes_pipeline
 from attnflow.models.capture import (
     ROLES,
     Collector,
@@ -28,6 +27,7 @@ from attnflow.models.inputs import (
     name_example,
     prepare,
 )
+from attnflow.models.inputs._prepare import WithTokenizer, model_and_tokenizer, takes_pipeline
 from attnflow.types import Attention, EncoderDecoderAttention
 
 if TYPE_CHECKING:

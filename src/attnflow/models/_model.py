@@ -1,23 +1,27 @@
-"""What is known about a model."""
+"""A model: what is known about it, and contexts to run it in.
+
+What a pass changes is locked, and restored after it.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+import threading
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakKeyDictionary
 
 from attnflow._internal.optional import require
-from attnflow.errors import InputError, UnsupportedModelError
-from attnflow.models._families import DECODERS, FAMILIES, Family
+from attnflow.errors import AttnflowError, InputError, UnsupportedModelError
+from attnflow.models._families import FAMILIES, Family
 
 if TYPE_CHECKING:
     from torch import nn
 
-# A walk over all modules or parameters takes as long as a layer of a small model.
-_ARE_DECODERS: WeakKeyDictionary[nn.Module, bool] = WeakKeyDictionary()
+# A walk over all parameters takes as long as a layer of a small model.
 _WEIGHT_COUNTS: WeakKeyDictionary[nn.Module, int] = WeakKeyDictionary()
 
 
@@ -78,34 +82,6 @@ def has_decoder(model: nn.Module) -> bool:
     return "decoder_input_ids" in forward_parameters(model)
 
 
-def is_decoder(model: nn.Module) -> bool:
-    """Return whether the model is a decoder alone, in which no position sees a later one.
-
-    Found out when it is first asked for.
-    """
-    decoder = _ARE_DECODERS.get(model)
-    if decoder is None:
-        family = getattr(getattr(model, "config", None), "model_type", None)
-        causal = family in DECODERS or any(
-            getattr(module, "is_causal", False) is True for module in model.modules()
-        )
-        decoder = _ARE_DECODERS[model] = causal and not has_decoder(model)
-    return decoder
-
-
-def start_token(model: nn.Module) -> int:
-    """Return the id of the decoder's start token."""
-    for config in (getattr(model, "generation_config", None), getattr(model, "config", None)):
-        for name in ("decoder_start_token_id", "bos_token_id"):
-            value = getattr(config, name, None)
-            if isinstance(value, int):
-                return value
-    raise InputError(
-        f"the config of {type(model).__name__} has no decoder_start_token_id. Pass tensors with "
-        "decoder_input_ids"
-    )
-
-
 def check_parts(model: nn.Module, fields: Collection[str]) -> None:
     """Reject models with a text and a vision encoder, and text and image together."""
     parts = getattr(getattr(model, "config", None), "sub_configs", {})
@@ -140,12 +116,6 @@ def check_vocabulary(model: nn.Module, ids: Sequence[int], name: str = "token id
             f"{name}: expected 0 to {count - 1} for {type(model).__name__}, "
             f"got {unknown[0]}{advice}"
         )
-
-
-def decoder_of(model: nn.Module) -> nn.Module:
-    """Return the decoder of an encoder-decoder; the model itself without get_decoder."""
-    part = getattr(model, "get_decoder", lambda: None)()
-    return model if part is None else part
 
 
 def without_cache(model: nn.Module, fields: dict[str, Any]) -> dict[str, Any]:
@@ -185,13 +155,6 @@ def token_limit(model: object) -> int | None:
     return limit
 
 
-def decoder_limit(model: nn.Module) -> int | None:
-    """Return how many tokens the decoder takes, its start token included; None if unlimited."""
-    decoder = decoder_of(model)
-    own = getattr(getattr(decoder, "config", None), "max_target_positions", None)  # of Whisper
-    return own if isinstance(own, int) else token_limit(decoder)
-
-
 def device_of(model: nn.Module) -> Any:
     """Return the device of the model's first parameter, which is that of its input."""
     import torch
@@ -226,3 +189,108 @@ def inner_tokenizer(tokenizer: Any) -> Any:
             "PreTrainedTokenizerFast(tokenizer_object=…)"
         )
     return inner
+
+
+def configs_of(modules: Iterable[nn.Module]) -> list[Any]:
+    """Return every config in which a module may look up its attention implementation."""
+    found: dict[int, Any] = {}
+
+    def add(config: object) -> None:
+        if hasattr(config, "_attn_implementation_internal") and id(config) not in found:
+            found[id(config)] = config
+            for part in cast("Any", config).sub_configs:
+                add(getattr(config, part, None))
+
+    for module in modules:
+        if "config" in vars(module):  # getattr takes ten times as long
+            add(module.config)
+    return list(found.values())
+
+
+# A pass changes modules and configs and restores them, so threads run passes that share any of them
+# one after the other: the thread that uses a module or a config, by its id.
+_users: dict[int, int] = {}
+_released = threading.Condition()
+
+
+@contextlib.contextmanager
+def evaluation_mode(model: nn.Module) -> Generator[None]:
+    """Lock the model for this thread and set evaluation mode; restores the mode of each module.
+
+    Locks its modules and configs, all at once, so that passes cannot wait for each other: models
+    may share a config or submodules, and one may be a submodule of the other.
+    """
+    modules = list(model.modules())
+    parts = {id(part) for part in (*modules, *configs_of(modules))}
+    thread = threading.get_ident()
+    with _released:
+        _ = _released.wait_for(lambda: {_users.get(part, thread) for part in parts} <= {thread})
+        parts.difference_update(_users)  # this thread already uses the others
+        _users.update(dict.fromkeys(parts, thread))
+    training = [module for module in modules if module.training]
+    try:
+        for module in training:
+            module.training = False
+        yield
+    finally:
+        for module in training:
+            module.training = True
+        with _released:
+            for part in parts:
+                del _users[part]
+            _released.notify_all()
+
+
+class SharedContext:
+    """A context that changes the whole process: the first thread enters it, the last leaves it."""
+
+    def __init__(self, enter: Callable[[], contextlib.AbstractContextManager[object]]) -> None:
+        self._enter, self._entered = enter, contextlib.ExitStack()
+        self._lock, self._users = threading.Lock(), 0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._users:
+                _ = self._entered.enter_context(self._enter())
+            self._users += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._users -= 1
+            if not self._users:
+                self._entered.close()
+
+
+@contextlib.contextmanager
+def explain_failure(what: str, advice: str) -> Generator[None]:
+    """Raise InputError for the errors that PyTorch and models raise for wrong input.
+
+    Other errors, and those about memory, are raised unchanged.
+    """
+    try:
+        yield
+    except AttnflowError:
+        raise
+    except (AttributeError, IndexError, RuntimeError, TypeError, ValueError) as reason:
+        if "memory" in str(reason):
+            raise
+        raise InputError(
+            f"{what}: {type(reason).__name__}: {' '.join(str(reason).split()).rstrip('.')}; "
+            f"{advice} for the traceback"
+        ) from reason
+
+
+def force_eager() -> contextlib.AbstractContextManager[None]:
+    """Return a context in which compiled code runs eagerly, since it calls no hooks."""
+    if "torch._dynamo" not in sys.modules:  # nothing is compiled, and importing it takes seconds
+        return contextlib.nullcontext()
+    return _EAGER
+
+
+def _eager_stance() -> contextlib.AbstractContextManager[object]:
+    import torch
+
+    return torch.compiler.set_stance("force_eager")
+
+
+_EAGER = SharedContext(_eager_stance)

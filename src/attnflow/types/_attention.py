@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from attnflow._internal import checks
 from attnflow._internal.html_table import count_and_names, html_table
-from attnflow._internal.settings import Settings, freeze_settings
+from attnflow._internal.settings import NO_SETTINGS, Settings, freeze_settings
 from attnflow._internal.sinks import Sink, describe_sinks, sinks_of
 from attnflow.errors import InputError
 from attnflow.types._fusion import Fusion, edge_settings
@@ -99,7 +99,7 @@ class Attention(StoredRecord):
             causal=causal,
             averaged=averaged,
             origin=check_origin(origin, array.shape[-1]),
-            settings=freeze_settings(settings),
+            settings=freeze_settings(settings) if settings else NO_SETTINGS,
         )
 
     @property

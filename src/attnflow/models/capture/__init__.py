@@ -3,7 +3,7 @@
 This is the interface of `attnflow.models` for the other packages of attnflow, not for users.
 """
 
-from attnflow.models._contexts import evaluation_mode, explain_failure, force_eager
+from attnflow.models._model import evaluation_mode, explain_failure, force_eager
 from attnflow.models.capture._calls import (
     ROLES,
     Call,

@@ -9,8 +9,14 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from attnflow.errors import UnsupportedModelError
-from attnflow.models._contexts import evaluation_mode, explain_failure, force_eager
-from attnflow.models._model import accepts, has_decoder, is_pretrained
+from attnflow.models._model import (
+    accepts,
+    evaluation_mode,
+    explain_failure,
+    force_eager,
+    has_decoder,
+    is_pretrained,
+)
 from attnflow.models.capture._calls import Call, GivenWeights, Receive, Role
 from attnflow.models.capture._hooks_modules import hook_modules
 from attnflow.models.capture._hooks_transformers import hook_transformers

@@ -13,8 +13,8 @@ from collections.abc import Generator
 from typing import TYPE_CHECKING, Any, cast
 
 from attnflow.errors import UnsupportedModelError
-from attnflow.models._contexts import SharedContext
 from attnflow.models._families import DROPOUT_NAMES
+from attnflow.models._model import SharedContext
 from attnflow.models.capture._blocks import BlockCall, mask_of_heads
 from attnflow.models.capture._calls import (
     Buffer,

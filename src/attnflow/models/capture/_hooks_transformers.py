@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from attnflow.errors import UnsupportedModelError
-from attnflow.models._contexts import configs_of
+from attnflow.models._model import configs_of
 from attnflow.models.capture._blocks import BlockCall, mask_of_heads
 from attnflow.models.capture._calls import Buffer, Receive, role_of, visible_keys
 

@@ -3,6 +3,7 @@
 This is the interface of `attnflow.models` for the other packages of attnflow, not for users.
 """
 
+from attnflow.models._decoders import is_decoder
 from attnflow.models._model import (
     accepts,
     check_vocabulary,
@@ -11,13 +12,11 @@ from attnflow.models._model import (
     forward_parameters,
     has_decoder,
     inner_tokenizer,
-    is_decoder,
     is_pretrained,
     layer_count,
     token_limit,
     weight_count,
 )
-from attnflow.models._pipeline import WithTokenizer, model_and_tokenizer, takes_pipeline
 from attnflow.models.inputs._generate import Generate
 from attnflow.models.inputs._inputs import (
     Inputs,
@@ -33,11 +32,14 @@ from attnflow.models.inputs._prepare import (
     SeveralTexts,
     Single,
     TextInput,
+    WithTokenizer,
     batch_texts,
     count_tokens,
     is_single,
+    model_and_tokenizer,
     prepare,
     takes_padding,
+    takes_pipeline,
     tokenize_text,
 )
 from attnflow.models.inputs._texts import Chat, OneText, Pair, is_text

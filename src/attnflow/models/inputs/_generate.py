@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from attnflow._internal import checks
 from attnflow._internal.words import align, strip_span
 from attnflow.errors import InputError, UnsupportedModelError
-from attnflow.models._contexts import evaluation_mode, explain_failure
-from attnflow.models._model import device_of, inner_tokenizer
+from attnflow.models._model import device_of, evaluation_mode, explain_failure, inner_tokenizer
 from attnflow.models.inputs._inputs import TokenizedText, token_names
 from attnflow.types import Span
 

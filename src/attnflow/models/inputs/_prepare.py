@@ -1,24 +1,25 @@
-"""`prepare`: the argument `text` of public functions as the input of a forward pass."""
+"""Arguments of public functions: a pipeline as model and tokenizer, a text as input of a pass."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeAlias, TypeVar, cast, overload
 
 import numpy as np
 
 from attnflow._internal import checks
 from attnflow.errors import InputError
+from attnflow.models._decoders import decoder_limit, start_token
 from attnflow.models._model import (
     accepts,
     check_parts,
     check_vocabulary,
-    decoder_limit,
+    checked_model,
     device_of,
     forward_parameters,
     has_decoder,
-    start_token,
     token_limit,
     without_cache,
 )
@@ -27,8 +28,10 @@ from attnflow.models.inputs._images import are_images, image_tensors, is_image
 from attnflow.models.inputs._inputs import Inputs, Positions, TokenizedText, token_names, tokenize
 from attnflow.models.inputs._tensors import as_tensors, prepare_tensors
 from attnflow.models.inputs._texts import Chat, OneText, Pair, is_text, split_texts
+from attnflow.models.loading import Loaded
 
 if TYPE_CHECKING:
+    import transformers
     from PIL.Image import Image
     from torch import Tensor, nn
 
@@ -40,6 +43,14 @@ TextInput: TypeAlias = "OneText | SeveralTexts | Inputs"
 Single: TypeAlias = "OneText | Image"
 Several: TypeAlias = "SeveralTexts | list[Image]"
 ModelInput: TypeAlias = "Single | Several | Inputs"
+# What may be passed in place of a model and its tokenizer.
+WithTokenizer: TypeAlias = "transformers.Pipeline | Loaded"
+
+P = ParamSpec("P")
+T_co = TypeVar("T_co", covariant=True)
+
+# What a pipeline reads its input with, the most complete first.
+_READERS = ("processor", "tokenizer", "image_processor", "feature_extractor")
 
 
 def prepare(
@@ -242,3 +253,58 @@ def _forward(model: nn.Module, fields: dict[str, Tensor]) -> dict[str, Any]:
         return {"": fields["input_ids"]}
     accepted: dict[str, Any] = {name: t for name, t in fields.items() if accepts(model, name)}
     return without_cache(model, accepted)
+
+
+def model_and_tokenizer(model: Any, tokenizer: Any) -> tuple[nn.Module, Any]:
+    """Return the checked model and the tokenizer or processor; a pipeline or `Loaded` has both.
+
+    A tokenizer that is passed with it is used instead of its own.
+    """
+    if has_tokenizer(model):
+        own = (getattr(model, name, None) for name in _READERS)
+        if tokenizer is None:
+            tokenizer = next((reader for reader in own if reader is not None), None)
+        model = model.model
+    return checked_model(model), tokenizer
+
+
+class TakesPipeline(Protocol[P, T_co]):
+    """A function of (model, tokenizer, text, …) that a pipeline and a text may be passed to."""
+
+    @overload
+    def __call__(self, *args: P.args, **settings: P.kwargs) -> T_co: ...
+    @overload
+    def __call__(self, model: WithTokenizer, *args: Any, **settings: Any) -> T_co: ...
+
+
+def takes_pipeline(function: Callable[P, T_co]) -> TakesPipeline[P, T_co]:
+    """Let a function of (model, tokenizer, text, …) be called with (pipeline, text, …).
+
+    The function gets the pipeline's model and tokenizer, or those of a `Loaded`. A tokenizer or
+    None after it is taken for one: a tokenizer is callable, a text is not.
+    """
+
+    @functools.wraps(function)
+    def call(*args: Any, **settings: Any) -> T_co:
+        pipeline, *others = args or (settings.get("model"),)
+        if has_tokenizer(pipeline):
+            if not args:
+                del settings["model"]
+            # None alone is the text, so that it is the error of a wrong text.
+            text_follows = len(others) > 1 or "text" in settings
+            if others and (callable(others[0]) or (others[0] is None and text_follows)):
+                tokenizer = others.pop(0)
+            else:
+                tokenizer = settings.pop("tokenizer", None)
+            args = (*model_and_tokenizer(pipeline, tokenizer), *others)
+        return function(*args, **settings)
+
+    return cast("TakesPipeline[P, T_co]", call)
+
+
+def has_tokenizer(model: object) -> bool:
+    """Whether this is a pipeline, without an import of transformers, or a `Loaded`."""
+    return isinstance(model, Loaded) or any(
+        kind.__name__ == "Pipeline" and kind.__module__.startswith("transformers.")
+        for kind in type(model).__mro__
+    )

@@ -9,15 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnflow.errors import InputError
+from attnflow.models._decoders import decoder_limit, decoder_of, start_token
 from attnflow.models._model import (
     check_parts,
     check_vocabulary,
-    decoder_limit,
-    decoder_of,
     device_of,
     dtype_of,
     has_decoder,
-    start_token,
     token_limit,
     without_cache,
 )

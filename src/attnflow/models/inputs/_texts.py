@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
 from attnflow.errors import InputError
-from attnflow.models._contexts import explain_failure
-from attnflow.models._model import inner_tokenizer
+from attnflow.models._model import explain_failure, inner_tokenizer
 
 # Two texts that a model reads together, such as a question and a passage.
 Pair: TypeAlias = tuple[str, str]
