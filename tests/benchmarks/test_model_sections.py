@@ -210,7 +210,7 @@ def test_one_command_prints_the_grid_of_edge_weights(
         names = [line.split("  ")[0] for line in table.splitlines()]
         cells = [name for name in names if name.endswith((", raw", ", rollout", ", flow"))]
         assert len(set(cells)) == 6 * 3
-        assert {"random", "blank_out"} <= set(names)
+        assert {"random", "blank-out"} <= set(names)
         assert "\nBest: " in table
     assert last.count("\n| ") == 1 + 6 * 3 + 2  # with the line below the head
     assert len(re.findall(r" \| (?:-?\d\.\d\d|nan)", last)) == 6 * (6 * 3 + 2)

@@ -83,7 +83,10 @@ def test_special_tokens_count_in_comparisons_unless_set(
         ({"row": True}, "row: expected read"),
         ({"target": None}, "target must be an integer, got None"),
         ({"replace": 1.5}, "replace must be an integer, got 1.5"),
-        ({"replace": "blank"}, "replace: expected one of unk, mask, pad, mean, attention_mask"),
+        (
+            {"replace": "blank"},
+            "replace: expected unk, mask, pad, mean, attention_mask or the id of a token",
+        ),
         ({"reduce": None}, "reduce: expected one of norm"),
         ({"steps": 0}, "steps must be 1 to 1000"),
         ({"k": 0}, "k must be 1 or more"),

@@ -192,7 +192,7 @@ def test_numbers_of_numpy_are_taken():
 
 def test_bytes_are_no_positions():
     sink: Any = b"\x00"
-    with pytest.raises(af.InputError, match="sink must be integers"):
+    with pytest.raises(af.InputError, match="sink must be an integer, or a set of integers, got b"):
         _ = af.max_flow(A, source=(2, 2), sink=sink)
 
 
