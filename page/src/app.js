@@ -319,7 +319,8 @@ async function start() {
     return;
   }
   showAbout();
-  if (location.hash.length > 1) followLink();
+  // A link without a text takes no text from someone who was faster.
+  if (location.hash.length > 1 && (readLink().text || !textInput.value)) followLink();
   else runExample();
 }
 

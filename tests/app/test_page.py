@@ -201,6 +201,18 @@ def test_an_app_that_is_gone_is_said_to_be_gone(served: Any, tab: Tab) -> None:
     tab.wrong.clear()  # the browser notes that it is offline
 
 
+def test_a_text_typed_before_the_models_are_known_stays(served: Any, tab: Tab) -> None:
+    waiting: list[Any] = []
+    tab.page.route("**/api/models", lambda route: waiting.append(route))  # noqa: PLW0108 (playwright looks at its signature)
+    tab.page.goto(served().address + EMPTY)
+    tab.page.fill("#text", TEXT)
+    with tab.page.expect_response("**/api/models"):
+        waiting.pop().continue_()
+    tab.page.locator("#about:not(:empty)").wait_for()
+    tab.page.click("#explain")
+    assert TEXT in tab.shown().inner_text()
+
+
 def test_a_link_to_a_model_that_is_not_here(served: Any, tab: Tab) -> None:
     tab.page.goto(f"{served().address}/#model=gone&text=the+keys")
     assert "Expected one of the models verb-number" in tab.complaint()
