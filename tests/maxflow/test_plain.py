@@ -114,7 +114,7 @@ def test_a_search_that_ends_early_has_no_proof(monkeypatch: pytest.MonkeyPatch):
 
 def test_work_is_counted_until_the_kernels_are_worth_loading(monkeypatch: pytest.MonkeyPatch):
     net, depths = Network(G.layers, 1), np.array([5, 6])
-    work = 3 * (6 + 7) * 8 * 8
+    work = 3 * (6 + 7) * (8 * 8 + _choice._WORK_OF_LAYER)
     monkeypatch.setattr(_choice, "_loaded", set[bool]())
     monkeypatch.setattr(_choice, "_work", 0)
     monkeypatch.setattr(_choice, "_most_work", lambda: 2 * work + 1)

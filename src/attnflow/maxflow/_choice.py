@@ -20,11 +20,13 @@ from numpy.typing import NDArray
 from attnflow.maxflow._cache import is_compiled
 from attnflow.maxflow._network import Network
 
-# What plain Python takes on in one process, in edges of the networks it solves: about a second of
-# work if there are kernels on disk, which is as long as it takes to load them, and less than three
-# if they have to be compiled first: enough for one query of 32 tokens, also of 30 layers with the
-# correction for the receptive field. 13 million edges a second were measured, of 6 to 30 layers.
-_WORK_BEFORE_LOADING, _WORK_BEFORE_COMPILING = 12 * 2**20, 32 * 2**20
+# What plain Python takes on in one process, in edges of the networks it solves: less than a second
+# of work if there are kernels on disk, as loading them takes about as long, and less than three if
+# they have to be compiled first: enough for one query of 32 tokens, also of 30 layers with the
+# correction for the receptive field. A layer of a network takes as long as its edges and 280 more:
+# 16 million a second were measured, of 10 to 32 tokens and 6 to 30 layers.
+_WORK_BEFORE_LOADING, _WORK_BEFORE_COMPILING = 12 * 2**20, 41 * 2**20
+_WORK_OF_LAYER = 280
 # What people are told while they wait for it.
 COMPILING = "compiling (once per installation)"
 # Nodes of a layer up to which kernels use one word for a bit set; they are compiled for that.
@@ -44,7 +46,7 @@ def takes_plain(net: Network, depths: NDArray[np.int64], pairs: int) -> bool:
     """
     global _work  # noqa: PLW0603 - of the process
     nodes = net.capacity.shape[1]
-    work = pairs * int((depths + 1).sum()) * nodes * nodes
+    work = pairs * int((depths + 1).sum()) * (nodes * nodes + _WORK_OF_LAYER)
     with _lock:
         if _is_narrow(nodes) in _loaded or _work + work > _most_work():
             return False
