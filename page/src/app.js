@@ -319,9 +319,13 @@ async function start() {
     return;
   }
   showAbout();
-  // A link without a text takes no text from someone who was faster.
-  if (location.hash.length > 1 && (readLink().text || !textInput.value)) followLink();
-  else runExample();
+  if (location.hash.length <= 1) return runExample();
+  const { text, model, edges } = readLink();
+  if (text || !textInput.value) return followLink();
+  // A text typed while the models were loading is kept.
+  if (model) select(modelSelect, model);
+  if (edges) select(edgesSelect, edges);
+  showAbout();
 }
 
 void start();

@@ -162,8 +162,6 @@ def test_another_model_folder_is_named_by_its_folder(run: Run, data: Path, tmp_p
         (("--layers", "7"), 1, "--layers must be 1 to 6, got 7"),
         (("--layers", "x"), 2, "expected integers such as"),
         (("--bins", "a"), 2, "expected numbers separated by commas, got 'a'"),
-        (("--row", "99"), 1, "--row: .* got 99. None of the first texts has this row"),
-        (("--row", "mask"), 1, "--row mask: .* None of the first texts has this row"),
         (("--replace", "nope"), 1, "--replace: expected unk, .* or the id of a token, got 'nope'"),
         (("--row", "middle"), 1, "--row: expected read, cls"),
         (("--text-column", "words"), 1, "--text-column: .* has no column 'words'"),

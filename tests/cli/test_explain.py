@@ -213,7 +213,7 @@ def test_sinks_are_taken_out_and_can_be_put_back(run: Run, monkeypatch: pytest.M
 def test_too_few_tokens_for_a_rank_correlation_are_a_dash_with_a_note(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    note = "no rank correlation: fewer than three tokens have scores"
+    note = "no rank correlation: it needs at least three tokens with scores"
     monkeypatch.setattr("attnflow.evaluate._explain._is_small_plain", lambda _: False)
     put_in_sinks(monkeypatch, "attnflow.evaluate._explain", 1)
     assert note not in run("explain", "the key").stderr

@@ -308,7 +308,7 @@ def test_options_about_an_answer_that_there_is_none_of_are_an_error(
     folder = saved(hf.BertModel(hf.BertConfig(**SMALL)))
     result = run("view", "a film", "--model", folder, "--out", page, "--target", "0")
     assert result.exit_code == 1
-    assert "this model makes no prediction that could be explained; attnflow view" in result.stderr
+    assert "makes no prediction; leave out --target to view its attention" in result.stderr
     assert "expected an output with logits" in result.stderr
     assert not page.exists()
 

@@ -470,7 +470,10 @@ def test_a_model_of_zeros_fits_the_layout_of_its_family(method: str):
 @pytest.mark.parametrize(("field", "message"), [("norm", "norm output"), ("value", "values")])
 def test_a_module_that_returns_a_tuple_is_an_error_that_names_the_field(field: str, message: str):
     layout = dataclasses.replace(cast("Any", LAYOUTS["bert"]), **{field: "attention"})
-    with pytest.raises(af.UnsupportedModelError, match=f"{message} .* Correct {field}='attention'"):
+    with pytest.raises(
+        af.UnsupportedModelError,
+        match=f"{message}: expected a tensor .* Correct {field}='attention'",
+    ):
         _ = one(norms, "bert", layout=layout)
     if field == "value":
         with pytest.raises(af.UnsupportedModelError, match=r"no tensor. Correct value='attention'"):

@@ -209,6 +209,7 @@ def test_inputs_of_another_kind_are_refused(function: Any):
         ({"messages": [{"role": "user", "content": "Hi"}]}, "messages of a chat as a list.* got a"),
         ({"role": "user", "content": "Hi"}, "messages of a chat as a list, .* with role, content"),
         ({"input_ids": [[{}]]}, "input_ids cannot be converted .* got values of type object"),
+        ({"input_ids": np.ones((1, 2), np.longdouble)}, "cannot be converted to a tensor: can't"),
         ({"input_ids": np.array([5, 6])}, r"shape \(batch, position\), got .* of shape \(2,\)"),
         ({"input_ids": np.array([[0.5]])}, r"input_ids: .* got torch.float32 of shape \(1, 1\)"),
         ({"input_ids": "the"}, "input_ids must be a tensor, an array or lists, got 'the'"),
@@ -232,6 +233,15 @@ def test_inputs_of_another_kind_are_refused(function: Any):
 def test_ready_inputs_that_do_not_fit_are_refused(function: Any, fields: Any, message: str):
     with pytest.raises(af.InputError, match=message):
         _ = function(small_model("bert"), None, fields)
+
+
+@pytest.mark.parametrize(
+    "ids", [np.array([[7, 6, 5]])[:, ::-1], np.array([[5, 6, 7]], ">i8")], ids=["reversed", "bytes"]
+)
+def test_arrays_in_another_order_of_memory_are_taken(ids: Any):
+    (plain,) = attend(small_model("bert"), None, {"input_ids": [[5, 6, 7]]})
+    (found,) = attend(small_model("bert"), None, {"input_ids": ids})
+    assert np.array_equal(found.weights, plain.weights)
 
 
 def ones(length: int) -> torch.Tensor:

@@ -517,6 +517,12 @@ def test_flow_of_a_long_input_is_of_the_shown_query_alone() -> None:
     assert page_data(deep)["scores"][0]["queries"] == [0]
 
 
+def test_progress_that_cannot_be_called_is_an_error(attention: af.Attention) -> None:
+    progress: Any = 5
+    with pytest.raises(af.InputError, match="progress: expected a function"):
+        _ = page_data(attention, progress=progress)
+
+
 def test_flow_reports_progress_and_can_be_stopped(attention: af.Attention) -> None:
     reports: list[tuple[int, int]] = []
     _ = page_data(attention, progress=lambda *count: reports.append(count))

@@ -151,7 +151,7 @@ function isAtCeiling(row, capacities, node, below) {
   });
 }
 
-/** Return whether all tokens but the node's own have nearly the same score: what leaves the node limits each of them alike.
+/** Return whether all tokens but the node's own have nearly the same score: what leaves the node limits each alike.
  * All layers have the size of the row.
  * @type {(row: Vector, capacities: Vector[], node: number) => boolean} */
 function isFlat(row, capacities, node) {

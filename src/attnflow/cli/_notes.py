@@ -76,10 +76,7 @@ def print_uncompared_note(explanation: Explanation) -> None:
     """Print one line if scores are of too few tokens for a rank correlation."""
     if methods := explanation.uncompared:
         which = "" if len(methods) == len(explanation.scores) else f" for {', '.join(methods)}"
-        print_note(
-            f"no rank correlation{which}: fewer than three tokens have scores, and it would say "
-            "nothing of so few"
-        )
+        print_note(f"no rank correlation{which}: it needs at least three tokens with scores")
 
 
 def print_gradient_note(explanation: Explanation) -> None:

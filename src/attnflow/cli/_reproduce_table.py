@@ -89,7 +89,7 @@ class TableOptions:
         check_out(self.out)
         check_samples(self.samples, self.data)
         if self.data is None:
-            print_note(f"without --data, {self.samples} generated sentences are computed")
+            print_note(f"without --data, {self.samples} generated sentences are used")
         start = time.perf_counter()
         with loading("sentences") as progress:
             # All are loaded first: a folder without a model is an error before any work.

@@ -131,7 +131,8 @@ def _loaded(source: str, settings: dict[str, Any]) -> Loaded:
         explain_missing_head(),
     ):
         loaded = loaded_model(name, settings)
-        # Every request needs a prediction. Another text may be right where this one is not.
+        # Every request needs a prediction. An InputError is about this text, such as a missing
+        # mask token, and not about the model.
         with suppress(InputError):
             _ = predict(loaded.model, loaded.tokenizer, "a")
         return loaded

@@ -213,7 +213,11 @@ def _explained(
             )
         except UnsupportedModelError as reason:
             if any(value is not None for value in predicted.values()):
-                raise
+                given = ", ".join(f"--{name}" for name, at in predicted.items() if at is not None)
+                raise UnsupportedModelError(
+                    f"this model makes no prediction; leave out {given} to view its attention. "
+                    f"{reason}"
+                ) from reason
             graphs = _graphs(loaded, text, edges, passes["layout"], truncate=passes["truncate"])
             print_note(f"the page shows only {', '.join(graphs)}, without a prediction: {reason}")
             print_edges_note(graphs)

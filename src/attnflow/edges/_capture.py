@@ -93,9 +93,12 @@ class _Recorder(Generic[T]):
             return
         described = name.replace("_", " ")
         if getattr(self._running, name) is not None:
-            raise self._mismatch(f"more than one {described} was seen in it", _FIELDS[name])
+            raise self._mismatch(f"{described}: seen more than once in it", _FIELDS[name])
         if not hasattr(tensor, "detach") or tensor.ndim < 2:
-            raise self._mismatch(f"the {described} is no tensor (…, width)", _FIELDS[name])
+            found = type(tensor).__name__
+            raise self._mismatch(
+                f"{described}: expected a tensor (…, width), got {found}", _FIELDS[name]
+            )
         # A copy, since a model may overwrite it; of one example, whose axis OPT leaves out.
         setattr(self._running, name, wide(tensor).flatten(0, -2).clone())
 

@@ -141,7 +141,8 @@ class _Projected:
             raise self._mismatch(
                 f"the input of {self._layout.output} is not the attention weights times the output "
                 f"of {self._layout.value}",
-                *("value", "output"),
+                "value",
+                "output",
             )
         self._receive(WeightsAndValues("self", weights, values, self._visible.popleft()))
         self._done += 1

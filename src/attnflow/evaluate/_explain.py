@@ -59,7 +59,7 @@ def explain(
     ----------
     model, tokenizer
         A classifier, or a masked or causal language model, and its tokenizer; or a pipeline of
-        transformers and None.
+        transformers, or what `attnflow.models.load` returns: `explain(pipe, text)`.
     text
         One text; a tuple of two, a sentence pair; or the messages of a chat, as for `attend`.
     layer

@@ -24,10 +24,12 @@ from attnflow.models.inputs import (
     ModelInput,
     Several,
     Single,
+    WithTokenizer,
+    model_and_tokenizer,
     name_example,
     prepare,
+    takes_pipeline,
 )
-from attnflow.models.inputs._prepare import WithTokenizer, model_and_tokenizer, takes_pipeline
 from attnflow.types import Attention, EncoderDecoderAttention
 
 if TYPE_CHECKING:

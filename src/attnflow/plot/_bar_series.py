@@ -122,10 +122,12 @@ def _answer_notes(one: Importance) -> list[str]:
     ['importance for his (logit)']
     """
     given = [str(one.settings[key]) for key in _ANSWERS if key in one.settings]
+    if not any(given):
+        return []
     names = label_names(given)
     score = str(one.settings.get("score", ""))
     shown = f" ({_SCORES.get(score, score)})" if score else ""
-    return [f"importance for {' against '.join(map(names.__getitem__, given))}{shown}"] * any(given)
+    return [f"importance for {' against '.join(map(names.__getitem__, given))}{shown}"]
 
 
 def title_of(series: Sequence[Series], names: Sequence[str]) -> str:

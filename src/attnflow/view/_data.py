@@ -45,7 +45,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import Any, Literal, TypedDict, cast
 
-from attnflow._internal.checks import Floats, Progress
+from attnflow._internal.checks import Floats, Progress, check_progress
 from attnflow._internal.display import label_names, token_names
 from attnflow._internal.progress import progress_of_part
 from attnflow._internal.settings import thaw_settings
@@ -121,6 +121,7 @@ def page_data(
     >>> document["tokens"], document["sizes"], document["layer"]
     (['a', 'b'], [2, 2], 1)
     """
+    check_progress(progress)
     found = content(x, importance=importance, prediction=prediction, layer=layer, query=query)
     every = (found, *(replace(one, layer=found.layer, query=found.query) for one in found.others))
     _check_heads(heads, every)

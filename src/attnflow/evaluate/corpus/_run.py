@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from itertools import chain, islice
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -305,20 +304,6 @@ def _check_a_text(engine: Engine, corpus: Corpus, scan: Scan, facts: WorkerFacts
     error = found.errors[0]
     if error is not None and error == found.errors[1]:
         raise InputError(error)
-    if error is not None and error.startswith("row"):
-        _check_row(engine, corpus, scan)
-
-
-def _check_row(engine: Engine, corpus: Corpus, scan: Scan) -> None:
-    """Raise an InputError if the row of the plan is in none of the first texts.
-
-    A text without it fails before the model runs, so that this is fast.
-    """
-    texts = tuple(islice(chain.from_iterable(p.texts for p in corpus.parts(scan)), PART_SIZE))
-    [(_, found)] = engine.results(iter([Part(0, 0, texts)]), lambda _done, _total: None)
-    errors = [error for error in found.errors if error is not None and error.startswith("row")]
-    if len(errors) == len(texts):
-        raise InputError(f"{errors[0]}. None of the first texts has this row")
 
 
 def _loader(model: PathLike | Load, gpus: float) -> Load:

@@ -48,9 +48,8 @@ __all__ = [
     "Chat", "Generate", "Inputs", "ModelInput", "OneText", "Pair", "Positions", "Several",
     "SeveralTexts", "Single", "TextInput", "TokenizedText", "WithTokenizer", "accepts",
     "batch_texts", "check_vocabulary", "checked_model", "count_tokens", "device_of",
-    "forward_parameters",
-    "has_decoder", "inner_tokenizer", "is_decoder", "is_pretrained", "is_single", "is_text",
-    "layer_count", "model_and_tokenizer", "name_example", "name_positions", "prepare",
-    "takes_padding", "takes_pipeline", "token_limit", "token_names", "tokenize_text",
+    "forward_parameters", "has_decoder", "inner_tokenizer", "is_decoder", "is_pretrained",
+    "is_single", "is_text", "layer_count", "model_and_tokenizer", "name_example", "name_positions",
+    "prepare", "takes_padding", "takes_pipeline", "token_limit", "token_names", "tokenize_text",
     "weight_count",
 ]  # fmt: skip

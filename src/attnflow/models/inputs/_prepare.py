@@ -303,7 +303,7 @@ def takes_pipeline(function: Callable[P, T_co]) -> TakesPipeline[P, T_co]:
 
 
 def has_tokenizer(model: object) -> bool:
-    """Whether this is a pipeline, without an import of transformers, or a `Loaded`."""
+    """Return whether this is a pipeline, without an import of transformers, or a `Loaded`."""
     return isinstance(model, Loaded) or any(
         kind.__name__ == "Pipeline" and kind.__module__.startswith("transformers.")
         for kind in type(model).__mro__

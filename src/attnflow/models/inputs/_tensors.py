@@ -74,7 +74,11 @@ def _tensor(model: nn.Module, name: str, value: Any) -> Any:
             f"{name} cannot be converted to a tensor: expected numbers, got values of type "
             f"{array.dtype.name}"
         )
-    tensor = torch.as_tensor(array, device=device_of(model))
+    try:  # torch reads no other order of bytes, and no negative strides
+        native = np.asarray(array, dtype=array.dtype.newbyteorder("="), order="C")
+        tensor = torch.as_tensor(native, device=device_of(model))
+    except TypeError as reason:  # such as long double
+        raise InputError(f"{name} cannot be converted to a tensor: {reason}") from reason
     return tensor.to(dtype_of(model)) if tensor.is_floating_point() else tensor
 
 

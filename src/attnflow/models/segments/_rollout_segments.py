@@ -8,8 +8,15 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack, ov
 from attnflow._internal import checks
 from attnflow.errors import InputError
 from attnflow.models.capture import capture_attention
-from attnflow.models.inputs import ModelInput, Several, Single, prepare
-from attnflow.models.inputs._prepare import WithTokenizer, model_and_tokenizer, takes_pipeline
+from attnflow.models.inputs import (
+    ModelInput,
+    Several,
+    Single,
+    WithTokenizer,
+    model_and_tokenizer,
+    prepare,
+    takes_pipeline,
+)
 from attnflow.models.segments._accumulate import RolloutAccumulator
 from attnflow.models.segments._columns import SEPARATOR, Segments, join_texts
 from attnflow.types import TokenAttention
