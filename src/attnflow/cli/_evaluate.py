@@ -218,12 +218,12 @@ def evaluate_command(
     was killed or interrupted is resumed by the same command.
     """
     plan = EvaluationPlan(
-        edges=_names(edges, "--edges"),
-        methods=_names(methods, "--methods"),
+        edges=names(edges, option="--edges"),
+        methods=names(methods, option="--methods"),
         layers=positions(layers, option="--layers", lowest=1),
         row=_row(row),
-        importance=_names(importance, "--importance"),
-        metrics=_names(metrics, "--metrics"),
+        importance=names(importance, option="--importance"),
+        metrics=names(metrics, option="--metrics"),
         target=cast("int | str", number_or_name(target)),
         replace=number_or_name(replace),
         reduce=reduce,
@@ -232,7 +232,7 @@ def evaluate_command(
         bins=_numbers(bins, "--bins"),
         special=special,
         truncate=truncate,
-        baselines=() if baselines is None else _names(baselines, "--baselines"),
+        baselines=() if baselines is None else names(baselines, option="--baselines"),
         draws=draws,
         seed=seed,
     )
@@ -276,10 +276,6 @@ def evaluate_command(
             f"interrupted; {state}. The same command resumes the run"
         ) from interrupt
     print_run(done, as_json=as_json)
-
-
-def _names(text: str, option: str) -> Any:
-    return names(text, option=option)
 
 
 def _row(text: str) -> Any:

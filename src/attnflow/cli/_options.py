@@ -3,6 +3,7 @@
 import re
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -46,8 +47,8 @@ def positions(text: str | None, *, option: str, lowest: int) -> tuple[int, ...] 
     return tuple(numbers)
 
 
-def names(text: str, *, option: str) -> tuple[str, ...]:
-    """Return the names in a text such as "raw,flow".
+def names(text: str, *, option: str) -> tuple[Any, ...]:
+    """Return the names in a text such as "raw,flow"; the caller checks that there are such.
 
     >>> names("raw, flow", option="--methods")
     ('raw', 'flow')

@@ -301,9 +301,8 @@ def _check_a_text(engine: Engine, corpus: Corpus, scan: Scan, facts: WorkerFacts
     position = None if sample.position is None else 0
     texts = (sample, LabelledText(plain, sample.label, position))
     [(_, found)] = engine.results(iter([Part(0, 0, texts)]), lambda _done, _total: None)
-    error = found.errors[0]
-    if error is not None and error == found.errors[1]:
-        raise InputError(error)
+    if found.errors[0] is not None and found.errors[0] == found.errors[1]:
+        raise InputError(found.errors[0])
 
 
 def _loader(model: PathLike | Load, gpus: float) -> Load:
